@@ -1,0 +1,1 @@
+"""What a step costs: models, GPUs, links, memory, step times and power."""

@@ -1,0 +1,47 @@
+"""A GPU as its datasheet describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from servesim.check import Problem, quantity
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU with its links: peak rates, memory, power and price.
+
+    Peaks are dense (no structured sparsity). ``memory_bytes`` is what the driver reports to the process
+    (``torch.cuda.mem_get_info``), which is less than the marketing size in GiB. Link speeds are per
+    direction. ``fp8_flops_per_s`` is null where the GPU has no FP8 tensor cores.
+    """
+
+    name: str = quantity()
+    memory_bytes: int = quantity("bytes", above=0)
+    hbm_bytes_per_s: float = quantity("bytes/s", above=0)
+    bf16_flops_per_s: float = quantity("FLOP/s", above=0)
+    fp8_flops_per_s: float | None = quantity("FLOP/s", above=0)
+    nvlink_bytes_per_s: float = quantity("bytes/s per direction", above=0)
+    nvlink_latency_s: float = quantity("s", at_least=0)
+    pcie_bytes_per_s: float = quantity("bytes/s per direction", above=0)
+    nic_bytes_per_s: float = quantity("bytes/s per direction", above=0)
+    nic_latency_s: float = quantity("s", at_least=0)
+    idle_w: float = quantity("W", above=0)
+    max_w: float = quantity("W", above=0)
+    usd_per_hour: float = quantity("$/h", above=0)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield a problem where the idle power exceeds the maximum."""
+        if self.idle_w > self.max_w:
+            yield Problem("idle_w", self.idle_w, f"must be at most max_w = {self.max_w:g} (W)")
+
+    def peak_flops(self, weights_dtype: str) -> float:
+        """Return the peak rate (FLOP/s) at which layers with weights of this dtype are multiplied.
+
+        FP8 weights are multiplied in FP8 where the GPU can, otherwise they only save memory; int4 weights
+        always do: they are widened to BF16 in registers (weight-only kernels such as Marlin).
+        """
+        if weights_dtype == "fp8" and self.fp8_flops_per_s is not None:
+            return self.fp8_flops_per_s
+        return self.bf16_flops_per_s

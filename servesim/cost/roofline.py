@@ -1,0 +1,193 @@
+"""Step times from the datasheet: every operation runs at the peak rate or at the memory bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from servesim.check import quantity
+from servesim.cost.gpu import Gpu
+from servesim.cost.interconnect import all_reduce_seconds, all_reduce_sent_bytes
+from servesim.cost.model import BF16_BYTES, WEIGHT_BYTES, KvCacheDtype, Linear, Model
+from servesim.cost.step_time import Bound, FloatArray, GraphSizes, Operation
+
+#: The largest step (tokens) that is looked up in a table rather than computed.
+LONGEST_TABLE = 16384
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """The calibration that knows only the datasheet (Williams et al., "Roofline", CACM 52(4), 2009).
+
+    An operation takes max(FLOPs / peak, weight and KV bytes / HBM bandwidth), a collective its ring time
+    (:mod:`servesim.cost.interconnect`); operations run one after the other. Activations are assumed to
+    stay in cache, and nothing is charged for launches or the host: a lower bound on real steps.
+    """
+
+    name: str = quantity(default="roofline")
+
+    def step_time(
+        self,
+        model: Model,
+        gpu: Gpu,
+        tensor_parallel_size: int,
+        kv_cache_dtype: KvCacheDtype,
+        *,
+        max_num_seqs: int,
+        max_num_batched_tokens: int,
+    ) -> RooflineStepTime:
+        """Return the step times of one replica of ``tensor_parallel_size`` GPUs."""
+        graphs = GraphSizes(max_num_seqs, max_num_batched_tokens)
+        longest = min(max(max_num_seqs, max_num_batched_tokens), LONGEST_TABLE)
+        return RooflineStepTime(model, gpu, tensor_parallel_size, kv_cache_dtype, graphs, longest)
+
+
+class RooflineStepTime:
+    """Step times of one replica, tabulated by tokens and rows (see :class:`StepTime`).
+
+    FLOPs and bytes are those that the GPUs execute: padding up to CUDA-graph sizes and replicated KV heads
+    count.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        gpu: Gpu,
+        gpus: int,
+        kv_cache_dtype: KvCacheDtype,
+        graphs: GraphSizes,
+        longest: int,
+    ) -> None:
+        self._model, self._gpu, self._gpus, self._graphs = model, gpu, gpus, graphs
+        self._linears = model.linears(gpus)
+        self._linear_peak = gpu.peak_flops(model.weights_dtype)
+        self._linear_bytes = model.linear_bytes(gpus)
+        self._head = Linear("lm_head", -(-model.vocab_size // gpus), model.hidden_size)
+        self._head_bytes = self._head.parameters * BF16_BYTES
+        self._token_bytes = model.hidden_size * BF16_BYTES
+        self._kv_bytes = model.kv_bytes_per_token(kv_cache_dtype, gpus)
+        # Score and value products: 2 FLOPs each per query-key pair and element of a query head.
+        heads = model.num_attention_heads // gpus
+        self._pair_flops = 4 * model.num_hidden_layers * heads * model.head_dim
+        self._pair_s = self._pair_flops / gpu.bf16_flops_per_s
+        self._kv_s = self._kv_bytes / gpu.hbm_bytes_per_s
+        self._slope_s = max(self._pair_s, self._kv_s)
+        counts = np.arange(longest + 1, dtype=np.float64)
+        self._layers_s: list[float] = self._layers(graphs.padded_array(counts)).tolist()
+        self._heads_s: list[float] = self._lm_head(counts).tolist()
+        bases = [layers + head for layers, head in zip(self._layers_s, self._heads_s, strict=True)]
+        self._decodes = [(base, self._slope_s, inf) for base in bases]
+
+    def decode(self, sequences: int, context: int) -> tuple[float, float, float]:
+        """Return (base_s, slope_s, inf): the roofline is affine in context at any length.
+
+        Every pair costs the same FLOPs and every token the same bytes, and the larger of the two wins
+        at all lengths or at none.
+        """
+        try:
+            return self._decodes[sequences]
+        except IndexError:
+            return self._base_s(sequences, sequences), self._slope_s, inf
+
+    def mixed(self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]) -> float:
+        """Return the time of a step of decodes and prefill chunks of (new, cached) tokens."""
+        tokens = sequences
+        pairs = read = context
+        for new, cached in chunks:
+            tokens += new
+            read += cached + new
+            pairs += new * cached + new * (new + 1) // 2
+        attention_s = max(self._pair_s * pairs, self._kv_s * read)
+        rows = sequences + len(chunks)
+        try:
+            return self._layers_s[tokens] + self._heads_s[rows] + attention_s
+        except IndexError:
+            return self._base_s(tokens, rows) + attention_s
+
+    def work(
+        self,
+        *,
+        steps: NDArray[np.generic],
+        tokens: NDArray[np.generic],
+        rows: NDArray[np.generic],
+        pairs: NDArray[np.generic],
+        context: NDArray[np.generic],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return (FLOPs, HBM bytes) of runs of equal steps (see :class:`StepTime`)."""
+        count, total, heads, scores, read = (
+            np.asarray(values, dtype=np.float64) for values in (steps, tokens, rows, pairs, context)
+        )
+        computed = self._graphs.padded_array(total / count) * count
+        layer = sum(linear.parameters for linear in self._linears)
+        flops = 2 * self._model.num_hidden_layers * layer * computed
+        flops += 2 * self._head.parameters * heads + self._pair_flops * scores
+        hbm_bytes = (self._linear_bytes + self._head_bytes) * count + self._kv_bytes * read
+        return self._gpus * flops, self._gpus * hbm_bytes
+
+    def breakdown(self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]) -> list[Operation]:
+        """Return the operations of a step, in the order of a layer, and the LM head."""
+        tokens = self._graphs.padded(sequences + sum(new for new, _ in chunks))
+        qkv, *others = (self._linear_operation(linear, tokens) for linear in self._linears)
+        links = [self._all_reduce_operation(tokens)] if self._gpus > 1 else []
+        head = self._operation(
+            "lm_head",
+            2 * self._head.parameters * (sequences + len(chunks)),
+            self._head_bytes,
+            self._gpu.bf16_flops_per_s,
+        )
+        return [qkv, self._attention_operation(context, chunks), *others, *links, head]
+
+    # ---- times
+
+    def _base_s(self, tokens: int, rows: int) -> float:
+        """Return the time of a step without its attention, for what is not in the tables."""
+        padded = np.array([self._graphs.padded(tokens)], dtype=np.float64)
+        return float((self._layers(padded) + self._lm_head(np.array([rows], dtype=np.float64)))[0])
+
+    def _layers(self, tokens: FloatArray) -> FloatArray:
+        """Return the time of all layers but their attention at ``tokens`` tokens, padding included."""
+        layer_s = 2 * all_reduce_seconds(tokens * self._token_bytes, self._gpus, self._gpu)
+        for linear in self._linears:
+            layer_s += self._matmul(linear, tokens)
+        return self._model.num_hidden_layers * layer_s
+
+    def _matmul(self, linear: Linear, tokens: FloatArray) -> FloatArray:
+        weights = linear.parameters * WEIGHT_BYTES[self._model.weights_dtype]
+        flops = 2 * linear.parameters * tokens
+        return np.maximum(flops / self._linear_peak, weights / self._gpu.hbm_bytes_per_s)
+
+    def _lm_head(self, rows: FloatArray) -> FloatArray:
+        flops = 2 * self._head.parameters * rows
+        return np.maximum(flops / self._gpu.bf16_flops_per_s, self._head_bytes / self._gpu.hbm_bytes_per_s)
+
+    # ---- operations
+
+    def _operation(self, name: str, flops: float, hbm_bytes: float, peak: float) -> Operation:
+        """Return an operation from what one GPU does in it."""
+        compute_s, memory_s = flops / peak, hbm_bytes / self._gpu.hbm_bytes_per_s
+        seconds = max(compute_s, memory_s)
+        bound: Bound = "compute" if compute_s > memory_s else "memory"
+        return Operation(name, flops * self._gpus, hbm_bytes * self._gpus, seconds, bound)
+
+    def _linear_operation(self, linear: Linear, tokens: int) -> Operation:
+        parameters = self._model.num_hidden_layers * linear.parameters
+        weights = parameters * WEIGHT_BYTES[self._model.weights_dtype]
+        return self._operation(linear.name, 2 * parameters * tokens, weights, self._linear_peak)
+
+    def _attention_operation(self, context: int, chunks: Sequence[tuple[int, int]]) -> Operation:
+        pairs = context + sum(new * cached + new * (new + 1) // 2 for new, cached in chunks)
+        read = context + sum(new + cached for new, cached in chunks)
+        return self._operation(
+            "attention", self._pair_flops * pairs, self._kv_bytes * read, self._gpu.bf16_flops_per_s
+        )
+
+    def _all_reduce_operation(self, tokens: int) -> Operation:
+        calls = 2 * self._model.num_hidden_layers
+        sent = all_reduce_sent_bytes(float(tokens * self._token_bytes), self._gpus)
+        seconds = all_reduce_seconds(float(tokens * self._token_bytes), self._gpus, self._gpu)
+        bound: Bound = "link" if sent / self._gpu.nvlink_bytes_per_s > seconds / 2 else "latency"
+        return Operation("all_reduce", 0.0, calls * sent * self._gpus, calls * seconds, bound)

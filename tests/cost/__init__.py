@@ -1,0 +1,1 @@
+"""Tests of the cost model: textbook figures, laws of step times and memory, published logs."""
