@@ -1,0 +1,1 @@
+"""The cluster: routers, pools, transfers, clients."""

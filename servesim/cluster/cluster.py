@@ -1,0 +1,219 @@
+"""Clusters: one pool behind a router, or a prefill pool that hands over to a decode pool."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from math import isnan
+from typing import Any
+
+from servesim.cluster.deployment import Deployment
+from servesim.cluster.disaggregated import Disaggregated
+from servesim.cluster.group import Group
+from servesim.cluster.router import Router
+from servesim.cluster.transfer import Links
+from servesim.engine.clock import EARLY_S, Clock
+from servesim.engine.continuous import Continuous, ContinuousEngine
+from servesim.engine.disaggregated import DecodeEngine, PrefillEngine
+from servesim.engine.log import (
+    COMPLETED,
+    DROPPED,
+    NO_REASON,
+    PROMPT_TOO_LONG,
+    QUEUED,
+    RUNNING,
+    Log,
+    request_row,
+)
+from servesim.engine.static import Static, StaticEngine
+from servesim.streams import Streams
+from servesim.workload.request import Request
+
+
+class Cluster(ABC):
+    """Takes requests in and writes the row of each when it leaves, or when the run is cut.
+
+    Args:
+        log: where rows are written.
+        max_model_len: tokens that a sequence may have, prompt and output together.
+    """
+
+    def __init__(self, log: Log, max_model_len: int) -> None:
+        self._log = log
+        self._max_model_len = max_model_len
+        self._open: dict[Request, None] = {}
+        self.injected = 0
+        self.length_capped = 0
+        #: told of each request that leaves, finished or dropped (the client of a closed loop listens)
+        self.on_leave: Callable[[Request], None] | None = None
+
+    def accept(self, request: Request) -> None:
+        """Take a request in at its sending: drop it if its prompt is too long, cap its output, route it."""
+        self.injected += 1
+        room = self._max_model_len - request.input_tokens
+        self._open[request] = None
+        if room <= 0:
+            self._leave(request, DROPPED, PROMPT_TOO_LONG)
+            return
+        if request.output_tokens > room:
+            request.output_tokens = room
+            self.length_capped += 1
+        self._route(request)
+
+    @property
+    def unfinished(self) -> int:
+        """Requests that are in the system."""
+        return len(self._open)
+
+    def halt(self, now: float) -> None:
+        """Cut the run: stop every replica and write the rows of the requests still in the system."""
+        for group in self.groups:
+            group.halt(now)
+        for request in self._open:
+            self._log.requests.frombytes(request_row(request, QUEUED if isnan(request.queue_s) else RUNNING))
+
+    def _leave(self, request: Request, status: int, reason: int = NO_REASON) -> None:
+        del self._open[request]
+        self._log.requests.frombytes(request_row(request, status, reason))
+        if self.on_leave is not None:
+            self.on_leave(request)
+
+    @property
+    @abstractmethod
+    def groups(self) -> tuple[Group[Any], ...]:
+        """The groups of replicas, in the order of their global indices."""
+
+    @abstractmethod
+    def _route(self, request: Request) -> None:
+        """Send a request on its way."""
+
+
+class PooledCluster(Cluster):
+    """Whole engines behind one router."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        pool: Deployment,
+        scheduler: Continuous | Static,
+        router: Router,
+        streams: Streams,
+        log: Log,
+    ) -> None:
+        super().__init__(log, pool.max_model_len)
+
+        def engine(index: int) -> StaticEngine | ContinuousEngine:
+            if isinstance(scheduler, Static):
+                return StaticEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
+            return ContinuousEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
+
+        self._group = Group(clock, pool, router, streams.stream("router"), engine)
+
+    @property
+    def groups(self) -> tuple[Group[Any], ...]:
+        """The groups of replicas, in the order of their global indices."""
+        return (self._group,)
+
+    def _route(self, request: Request) -> None:
+        request.replica = index = self._group.choose(request)
+        self._group.replica(index).submit(request)
+
+    def _finished(self, request: Request) -> None:
+        self._group.left(request.replica)
+        self._leave(request, COMPLETED)
+
+
+class DisaggregatedCluster(Cluster):
+    """A prefill pool that hands each request over to a decode pool, its KV travelling over links.
+
+    The decode replica is chosen when the prompt is computed; it reserves room for the prompt before the
+    transfer starts, and until the last byte has arrived the prefill replica holds its blocks. So a full
+    decode pool holds the prefill pool back, and nothing is lost.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        prefill: Deployment,
+        decode: Deployment,
+        scheduler: Disaggregated,
+        router: Router,
+        links: Links,
+        streams: Streams,
+        log: Log,
+    ) -> None:
+        super().__init__(log, min(prefill.max_model_len, decode.max_model_len))
+        self._clock = clock
+        self._links = links
+        self._kv_bytes_per_token = prefill.kv_bytes_per_token
+
+        def prefill_engine(index: int) -> PrefillEngine:
+            return PrefillEngine(
+                index,
+                scheduler,
+                prefill.step_time,
+                prefill.kv_blocks,
+                log,
+                self._finished_at_prefill,
+                scheduler.first_token,
+                self._hand_over,
+            )
+
+        def decode_engine(index: int) -> DecodeEngine:
+            return DecodeEngine(
+                index, scheduler, decode.step_time, decode.kv_blocks, log, self._finished, self._transfer
+            )
+
+        self._prefill = Group(clock, prefill, router, streams.stream("router"), prefill_engine)
+        self._decode = Group(clock, decode, router, streams.stream("decode router"), decode_engine)
+
+    @property
+    def groups(self) -> tuple[Group[Any], ...]:
+        """The groups of replicas, in the order of their global indices."""
+        return (self._prefill, self._decode)
+
+    def _route(self, request: Request) -> None:
+        request.prefill_replica = index = self._prefill.choose(request)
+        self._prefill.replica(index).submit(request)
+
+    def _finished_at_prefill(self, request: Request) -> None:
+        self._prefill.left(request.prefill_replica)
+        self._leave(request, COMPLETED)
+
+    def _hand_over(self, request: Request) -> None:
+        """Choose the decode replica of a request whose prompt is computed, and ask it for room."""
+        request.replica = index = self._decode.choose(request)
+        self._tell(partial(self._decode.replica(index).submit, request))
+
+    def _transfer(self, request: Request) -> None:
+        """Start the transfer of a request for which its decode replica has reserved room."""
+        now = self._clock.now
+        request.decode_queue_s += now - request.handed_s
+        request.handed_s = now
+        size_bytes = request.input_tokens * self._kv_bytes_per_token
+        source = request.prefill_replica - self._prefill.first
+        target = request.replica - self._decode.first
+        self._links.send(source, target, size_bytes, partial(self._landed, request))
+
+    def _landed(self, request: Request) -> None:
+        """Free the prefill replica's blocks and queue the request where its KV now is."""
+        now = self._clock.now
+        request.transfer_s = now - request.handed_s
+        request.handed_s = now
+        source = self._prefill.replica(request.prefill_replica)
+        source.wake_by(source.engine.release(request, now))
+        self._prefill.left(request.prefill_replica)
+        self._tell(partial(self._land, request))
+
+    def _land(self, request: Request) -> None:
+        target = self._decode.replica(request.replica)
+        target.wake_by(target.engine.land(request, self._clock.now))
+
+    def _finished(self, request: Request) -> None:
+        self._decode.left(request.replica)
+        self._leave(request, COMPLETED)
+
+    def _tell(self, message: Callable[[], None]) -> None:
+        """Deliver a message between replicas just after now, so that rounding never decides on its order."""
+        self._clock.call_at(self._clock.now + EARLY_S, message)

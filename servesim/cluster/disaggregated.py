@@ -1,0 +1,21 @@
+"""The disaggregated scheduler's configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from servesim.check import quantity
+from servesim.engine.continuous import Continuous
+from servesim.engine.disaggregated import FirstToken
+
+
+@dataclass(frozen=True)
+class Disaggregated(Continuous):
+    """Prefill on one pool, decode on another; both batch continuously, under the same limits.
+
+    ``first_token=decode``: the decode replica recomputes the last prompt position in its first step and
+    emits token 1 there, as vLLM's KV connectors do. ``first_token=prefill``: token 1 leaves at the end of
+    prefill.
+    """
+
+    first_token: FirstToken = quantity(default="decode")

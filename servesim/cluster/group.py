@@ -1,0 +1,58 @@
+"""The replicas of one pool in event time, and the router before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic
+
+import numpy as np
+
+from servesim.cluster.deployment import Deployment
+from servesim.cluster.router import Router
+from servesim.engine.clock import Clock
+from servesim.engine.replica import E, Replica
+from servesim.workload.request import Request
+
+
+class Group(Generic[E]):
+    """Replicas that share a router.
+
+    Args:
+        clock: event time.
+        pool: the pool they make up.
+        router: which replica gets a request.
+        rng: the router's random stream.
+        engine: builds the engine of the replica with a given global index.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        pool: Deployment,
+        router: Router,
+        rng: np.random.Generator,
+        engine: Callable[[int], E],
+    ) -> None:
+        self.first = pool.first_replica
+        self.replicas = [Replica(clock, engine(self.first + index)) for index in range(pool.replicas)]
+        self._outstanding = [0] * pool.replicas
+        self._pick = router.start(self._outstanding, rng)
+
+    def choose(self, request: Request) -> int:
+        """Return the global index of the replica that gets a request, and count it there."""
+        index = self._pick(request)
+        self._outstanding[index] += 1
+        return self.first + index
+
+    def replica(self, index: int) -> Replica[E]:
+        """Return the replica with a global index."""
+        return self.replicas[index - self.first]
+
+    def left(self, index: int) -> None:
+        """Count one request less at the replica with a global index."""
+        self._outstanding[index - self.first] -= 1
+
+    def halt(self, now: float) -> None:
+        """Stop every replica for good."""
+        for replica in self.replicas:
+            replica.engine.halt(now)

@@ -1,0 +1,1 @@
+"""The engines: what one replica does from step to step."""

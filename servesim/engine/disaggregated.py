@@ -1,0 +1,157 @@
+"""The two halves of a disaggregated deployment: engines that only prefill, and engines that only decode.
+
+(Zhong et al., DistServe, OSDI 2024; Patel et al., Splitwise, ISCA 2024.) Both batch continuously; they
+differ from a whole engine only where a request comes in and where it leaves.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from math import isnan, nan
+from typing import Literal
+
+from servesim.cost.step_time import StepTime
+from servesim.engine.continuous import Continuous, ContinuousEngine
+from servesim.engine.log import Log, pack_gap
+from servesim.workload.request import Request
+
+#: Which pool emits token 1: the decode replica recomputes the last prompt position, or prefill emits it.
+FirstToken = Literal["decode", "prefill"]
+
+
+class PrefillEngine(ContinuousEngine):
+    """Prefills prompts and hands them over; their blocks stay held until :meth:`release`.
+
+    Args:
+        first_token: the pool that emits token 1.
+        handed_over: called with each request whose prompt is computed and that still has tokens to come.
+    """
+
+    def __init__(
+        self,
+        replica: int,
+        scheduler: Continuous,
+        step_time: StepTime,
+        kv_blocks: int,
+        log: Log,
+        finished: Callable[[Request], None],
+        first_token: FirstToken,
+        handed_over: Callable[[Request], None],
+    ) -> None:
+        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished)
+        self._first_token = first_token
+        self._handed_over = handed_over
+
+    def release(self, request: Request, now: float) -> float | None:
+        """Free the blocks of a request that has been handed over; return when to wake, if need be."""
+        self.free_blocks -= -request.input_tokens // self.block_size
+        return now if self.waiting and not self._leap.steps else None
+
+    def _schedule(self, request: Request, tokens: int) -> bool:
+        """Schedule as any engine does, but restart a preempted prompt only if it fits as a whole.
+
+        Blocks held for requests in transfer come free without any step of this engine; chunk by chunk a
+        restarted prompt would meanwhile be thrown out again and again.
+        """
+        restart = request.preemptions and not request.computed
+        if restart and self._blocks_short(request, request.input_tokens) > self.free_blocks:
+            return False
+        return super()._schedule(request, tokens)
+
+    def _prefilled(self, request: Request, now: float) -> None:
+        if request is self.partial:
+            self.partial = None
+        request.handed_s = now
+        if self._first_token == "prefill":
+            self._emit_first(request, now)
+            request.generated = 1
+            if request.output_tokens == 1:
+                self.free_blocks += request.blocks
+                self._finish(request, now)
+                return
+        else:
+            request.prefill_s = now - request.sent_s - request.queue_s - request.preempted_s
+        del self.running[request]
+        self._handed_over(request)
+
+
+class DecodeEngine(ContinuousEngine):
+    """Takes requests over from prefill replicas: reserves room, lets the KV land, decodes.
+
+    ``incoming`` requests wait for room for their prompt; ``landed`` ones hold it, their KV is here but for
+    the newest token, and they wait for a slot; ``waiting`` holds those preempted here, to be recomputed.
+
+    Args:
+        reserved: called with each request for which room has been reserved, so that its transfer may start.
+    """
+
+    def __init__(
+        self,
+        replica: int,
+        scheduler: Continuous,
+        step_time: StepTime,
+        kv_blocks: int,
+        log: Log,
+        finished: Callable[[Request], None],
+        reserved: Callable[[Request], None],
+    ) -> None:
+        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished)
+        self.incoming: deque[Request] = deque()
+        self.landed: deque[Request] = deque()
+        self._reserved = reserved
+
+    def submit(self, request: Request, now: float) -> float | None:
+        """Queue a request for room; return when the next boundary should be, if it changes."""
+        request.computed = request.blocks = 0
+        self.incoming.append(request)
+        if not self._leap.steps:
+            return now
+        first = len(self.incoming) == 1 and not self.waiting
+        return self._leap.cut(now) if first and self._room_for(request) <= self.free_blocks else None
+
+    def land(self, request: Request, now: float) -> float | None:
+        """Queue a request whose KV has arrived; return when the next boundary should be, if it changes."""
+        request.computed = request.input_tokens + request.generated - 1
+        self.landed.append(request)
+        if not self._leap.steps:
+            return now
+        return self._leap.cut(now) if self._admissible(self.landed) else None
+
+    def _room_for(self, request: Request) -> int:
+        """Return the blocks of the prompt and of the tokens emitted, the newest included."""
+        return self._blocks_short(request, request.input_tokens + request.generated)
+
+    def _admit(self, now: float) -> None:
+        """Admit the landed before the preempted, so that no held block waits for a free one; then reserve."""
+        for queue in (self.landed, self.waiting):
+            self._admit_from(queue, now)
+            if queue:
+                break
+        while self.incoming and not self.waiting:
+            request = self.incoming[0]
+            room = self._room_for(request)
+            if room > self.free_blocks:
+                break
+            self.incoming.popleft()
+            self.free_blocks -= room
+            request.blocks = room
+            self._reserved(request)
+
+    def _queue_length(self) -> int:
+        return len(self.waiting) + len(self.landed) + len(self.incoming)
+
+    def _begin(self, request: Request, now: float) -> None:
+        if not isnan(request.handed_s):
+            request.decode_queue_s += max(now - request.handed_s, 0.0)
+            request.handed_s = nan
+
+    def _emit_first(self, request: Request, now: float) -> None:
+        request.first_token_s = now
+
+    def _resume(self, request: Request, now: float) -> None:
+        """Close the gap before the first token emitted here, or one that a preemption tore."""
+        if isnan(request.paused_s):
+            self._log_gap(pack_gap(now, now - request.first_token_s))
+        else:
+            super()._resume(request, now)

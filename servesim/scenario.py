@@ -1,0 +1,174 @@
+"""One run, described whole: the tree of components from which a simulation is built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from typing import Any
+
+from servesim import __version__
+from servesim.check import Problem, quantity
+from servesim.cluster.deployment import Deployment, Role
+from servesim.cluster.disaggregated import Disaggregated
+from servesim.cluster.pools import Pool, PrefillDecode
+from servesim.cluster.router import Router
+from servesim.cost.gpu import Gpu
+from servesim.cost.memory import MemorySheet, memory_sheet
+from servesim.cost.model import Model
+from servesim.cost.roofline import Roofline
+from servesim.engine.continuous import Continuous
+from servesim.engine.static import Static
+from servesim.results.pricing import Pricing
+from servesim.results.slo import Slo
+from servesim.workload.synthetic import Synthetic
+from servesim.workload.trace import Trace
+
+#: Tokens of a step for which a static engine keeps activations: longer padded prefills run in slices.
+STATIC_SLICE_TOKENS = 8192
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A model on GPUs, the way to serve it, the traffic, and what it is judged by."""
+
+    model: Model
+    gpu: Gpu
+    calibration: Roofline
+    scheduler: Static | Continuous | Disaggregated
+    cluster: Pool | PrefillDecode
+    router: Router
+    workload: Synthetic | Trace
+    slo: Slo
+    pricing: Pricing
+    ignore_capacity: bool = quantity(default=False)
+    seed: int = quantity(at_least=0, default=0)
+    steady: bool = quantity(default=False)
+    horizon_s: float | None = quantity("s", above=0, default=None)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what is wrong between components: parallelism, memory, lengths."""
+        split = isinstance(self.cluster, PrefillDecode)
+        if split != isinstance(self.scheduler, Disaggregated):
+            wanted = "prefill and decode pools" if not split else "one pool"
+            yield Problem(
+                "cluster", None, f"this scheduler needs {wanted}; choose cluster=<name of the scheduler>"
+            )
+            return
+        for path, _, pool in self._pools():
+            impossible = list(self.model.tensor_parallel_problems(pool.tensor_parallel_size))
+            yield from (problem.under(path) for problem in impossible)
+            if not impossible:
+                yield from self._memory_problems(path, pool)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the resolved configuration as plain values, with the version of servesim."""
+        return {"version": __version__, **_plain(self)}
+
+    def deployments(self) -> list[Deployment]:
+        """Return the pools as deployed; the scenario must be free of problems."""
+        found, first_replica = [], 0
+        for _, role, pool in self._pools():
+            found.append(self._deployment(role, pool, first_replica))
+            first_replica += pool.replicas
+        return found
+
+    def _pools(self) -> list[tuple[str, Role, Pool]]:
+        if isinstance(self.cluster, Pool):
+            return [("cluster", "serve", self.cluster)]
+        return [
+            ("cluster.prefill", "prefill", self.cluster.prefill),
+            ("cluster.decode", "decode", self.cluster.decode),
+        ]
+
+    def _deployment(self, role: Role, pool: Pool, first_replica: int) -> Deployment:
+        gpu, scheduler = pool.gpu or self.gpu, self.scheduler
+        sheet = self._sheet(pool)
+        max_model_len = self._max_model_len(sheet)
+        sequences, tokens = self._step_limits
+        step_time = self.calibration.step_time(
+            self.model,
+            gpu,
+            pool.tensor_parallel_size,
+            scheduler.kv_cache_dtype,
+            max_num_seqs=sequences,
+            max_num_batched_tokens=tokens,
+        )
+        needed = sequences * -(-max_model_len // scheduler.block_size)
+        return Deployment(
+            role=role,
+            gpu=gpu,
+            replicas=pool.replicas,
+            tensor_parallel_size=pool.tensor_parallel_size,
+            first_replica=first_replica,
+            sheet=sheet,
+            step_time=step_time,
+            kv_blocks=needed if self.ignore_capacity else sheet.blocks,
+            kv_bytes_per_token=self.model.kv_bytes_per_token(scheduler.kv_cache_dtype),
+            max_model_len=max_model_len,
+        )
+
+    @cached_property
+    def _step_limits(self) -> tuple[int, int]:
+        """Sequences and tokens that a step may have."""
+        if isinstance(self.scheduler, Static):
+            return self.scheduler.batch_size, STATIC_SLICE_TOKENS
+        return self.scheduler.max_num_seqs, self.scheduler.max_num_batched_tokens
+
+    def _sheet(self, pool: Pool) -> MemorySheet:
+        sequences, tokens = self._step_limits
+        return memory_sheet(
+            self.model,
+            pool.gpu or self.gpu,
+            pool.tensor_parallel_size,
+            gpu_memory_utilization=self.scheduler.gpu_memory_utilization,
+            kv_cache_dtype=self.scheduler.kv_cache_dtype,
+            block_size=self.scheduler.block_size,
+            max_num_seqs=sequences,
+            max_num_batched_tokens=tokens,
+            num_gpu_blocks_override=self.scheduler.num_gpu_blocks_override,
+        )
+
+    def _max_model_len(self, sheet: MemorySheet) -> int:
+        """Return the tokens of the longest sequence: as given, else what model and KV cache allow."""
+        if self.scheduler.max_model_len != "auto":
+            return self.scheduler.max_model_len
+        longest = self.model.max_position_embeddings
+        return longest if self.ignore_capacity else min(longest, sheet.kv_tokens)
+
+    def _memory_problems(self, path: str, pool: Pool) -> Iterator[Problem]:
+        sheet, scheduler = self._sheet(pool), self.scheduler
+        given = scheduler.max_model_len
+        if not self.ignore_capacity and not sheet.fits:
+            yield Problem(path, None, _does_not_fit(self.model, pool, sheet))
+            return
+        longest = self._max_model_len(sheet)
+        if given != "auto" and given > self.model.max_position_embeddings:
+            message = f"must be at most the model's {self.model.max_position_embeddings} (tokens)"
+            yield Problem("scheduler.max_model_len", given, message)
+        elif given != "auto" and not self.ignore_capacity and given > sheet.kv_tokens:
+            message = f"must be at most the {sheet.kv_tokens} that the KV cache of {path} holds (tokens)"
+            yield Problem("scheduler.max_model_len", given, message)
+        elif isinstance(scheduler, Continuous) and not scheduler.can_schedule(longest):
+            message = f"must be at least max_model_len, {longest}, as prompts are not split (tokens per step)"
+            yield Problem("scheduler.max_num_batched_tokens", scheduler.max_num_batched_tokens, message)
+
+
+def _does_not_fit(model: Model, pool: Pool, sheet: MemorySheet) -> str:
+    """Say that the model does not fit, with the sum that shows it."""
+    rows = "".join(f"\n      {size / 1e9:>10.2f} GB  {label}" for label, size in sheet.lines())
+    return (
+        f"{model.name} does not fit on {pool.tensor_parallel_size} GPU(s) a replica; on each of them:{rows}\n"
+        "      (more GPUs per replica, fewer bits per weight, or ignore_capacity=true for a what-if)"
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return a tree of components as dicts; ``kind`` is the name of the component's class in snake case."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if not is_dataclass(value):
+        return value if isinstance(value, (str, int, float, type(None))) else repr(value)
+    kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(value).__name__).lower()
+    return {"kind": kind} | {field.name: _plain(getattr(value, field.name)) for field in fields(value)}

@@ -1,0 +1,114 @@
+"""One run from beginning to end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from math import inf
+from pathlib import Path
+
+from servesim.check import check
+from servesim.cluster.client import ClosedLoop, OpenLoop
+from servesim.cluster.cluster import Cluster, DisaggregatedCluster, PooledCluster
+from servesim.cluster.deployment import Deployment
+from servesim.cluster.disaggregated import Disaggregated
+from servesim.cluster.pools import PrefillDecode
+from servesim.cluster.transfer import Links
+from servesim.engine.clock import Clock
+from servesim.engine.continuous import StalledError
+from servesim.results.accounting import Facts
+from servesim.results.records import Records
+from servesim.results.result import Result
+from servesim.results.summary import summarise
+from servesim.scenario import Scenario
+from servesim.streams import Streams
+
+Client = OpenLoop | ClosedLoop
+
+#: Told how many requests have been sent so far.
+Progress = Callable[[int], None]
+
+
+def run(scenario: Scenario, folder: Path | None = None, progress: Progress | None = None) -> Result:
+    """Simulate a scenario.
+
+    Args:
+        scenario: what to simulate.
+        folder: an existing folder that the tables are written into as they grow; in memory without it.
+        progress: called every thousand requests or so.
+
+    Raises:
+        ConfigError: the scenario has problems; it lists them all.
+        StalledError: the simulated cluster cannot make progress.
+
+    """
+    started_s = time.process_time()
+    check(scenario)
+    deployments = scenario.deployments()
+    records = Records(deployments, folder)
+    streams, clock = Streams(scenario.seed), Clock()
+    cluster = _cluster(scenario, deployments, clock, streams, records)
+
+    def pause(sent: int) -> None:
+        records.flush()
+        if progress is not None:
+            progress(sent)
+
+    client = _client(scenario, clock, streams, cluster, pause)
+    events = _simulate(clock, cluster, scenario.horizon_s)
+    records.close()
+    notes = scenario.workload.notes
+    facts = Facts(
+        injected=cluster.injected,
+        not_sent=client.remaining(),
+        length_capped=cluster.length_capped,
+        zero_output_rows=notes.zero_outputs if notes else 0,
+        open_loop=scenario.workload.open_loop,
+        horizon_s=scenario.horizon_s,
+        events=events,
+        cpu_started_s=started_s,
+    )
+    summary = summarise(
+        records,
+        deployments,
+        facts,
+        slo=scenario.slo,
+        pricing=scenario.pricing,
+        weights_dtype=scenario.model.weights_dtype,
+        calibration=scenario.calibration.name,
+        scenario=scenario.as_dict(),
+        steady=scenario.steady,
+    )
+    return Result(summary, records)
+
+
+def _simulate(clock: Clock, cluster: Cluster, horizon_s: float | None) -> int:
+    """Let events happen until none is left, or up to the horizon; return how many they were."""
+    events = clock.run_until(inf if horizon_s is None else horizon_s)
+    if cluster.unfinished and horizon_s is None:
+        raise StalledError(f"{cluster.unfinished} requests are in the system, and nothing is going to happen")
+    cluster.halt(clock.now if horizon_s is None else horizon_s)
+    return events
+
+
+def _cluster(
+    scenario: Scenario, pools: Sequence[Deployment], clock: Clock, streams: Streams, records: Records
+) -> Cluster:
+    scheduler, shape = scenario.scheduler, scenario.cluster
+    if isinstance(scheduler, Disaggregated) and isinstance(shape, PrefillDecode):
+        prefill, decode = pools
+        links = Links.between(clock, prefill, decode, shape.transfer, shape.one_node)
+        return DisaggregatedCluster(
+            clock, prefill, decode, scheduler, scenario.router, links, streams, records
+        )
+    return PooledCluster(clock, pools[0], scheduler, scenario.router, streams, records)
+
+
+def _client(
+    scenario: Scenario, clock: Clock, streams: Streams, cluster: Cluster, pause: Callable[[int], None]
+) -> Client:
+    workload = scenario.workload
+    batches = workload.batches(streams)
+    if workload.concurrency is None:
+        return OpenLoop(clock, batches, cluster, pause)
+    return ClosedLoop(clock, batches, cluster, pause, workload.concurrency, workload.duration_s)
