@@ -14,8 +14,7 @@ from servesim.cluster.deployment import Deployment
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import PrefillDecode
 from servesim.cluster.transfer import Links
-from servesim.engine.clock import Clock
-from servesim.engine.continuous import StalledError
+from servesim.engine.clock import Clock, StalledError
 from servesim.results.accounting import Facts
 from servesim.results.records import Records
 from servesim.results.result import Result

@@ -14,7 +14,8 @@ from servesim.cluster.group import Group
 from servesim.cluster.router import Router
 from servesim.cluster.transfer import Links
 from servesim.engine.clock import EARLY_S, Clock
-from servesim.engine.continuous import Continuous, ContinuousEngine
+from servesim.engine.continuous import Continuous
+from servesim.engine.continuous_engine import ContinuousEngine
 from servesim.engine.disaggregated import DecodeEngine, PrefillEngine
 from servesim.engine.log import (
     COMPLETED,
@@ -188,9 +189,7 @@ class DisaggregatedCluster(Cluster):
 
     def _transfer(self, request: Request) -> None:
         """Start the transfer of a request for which its decode replica has reserved room."""
-        now = self._clock.now
-        request.decode_queue_s += now - request.handed_s
-        request.handed_s = now
+        request.start_transfer(self._clock.now)
         size_bytes = request.input_tokens * self._kv_bytes_per_token
         source = request.prefill_replica - self._prefill.first
         target = request.replica - self._decode.first
@@ -199,8 +198,7 @@ class DisaggregatedCluster(Cluster):
     def _landed(self, request: Request) -> None:
         """Free the prefill replica's blocks and queue the request where its KV now is."""
         now = self._clock.now
-        request.transfer_s = now - request.handed_s
-        request.handed_s = now
+        request.land(now)
         source = self._prefill.replica(request.prefill_replica)
         source.wake_by(source.engine.release(request, now))
         self._prefill.left(request.prefill_replica)

@@ -16,6 +16,10 @@ ARRIVAL, BOUNDARY = 1, 2
 EARLY_S = 1e-7
 
 
+class StalledError(RuntimeError):
+    """Simulated time cannot make progress any more, though there is work left."""
+
+
 class Alarm:
     """A function to be called at one or more absolute times: an event without anyone to wait for it."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from math import isnan, nan
 from typing import Literal
 
 from servesim.cost.step_time import StepTime
-from servesim.engine.continuous import Continuous, ContinuousEngine
-from servesim.engine.log import Log, pack_gap
+from servesim.engine.continuous import Continuous
+from servesim.engine.continuous_engine import ContinuousEngine
+from servesim.engine.log import Log
 from servesim.workload.request import Request
 
 #: Which pool emits token 1: the decode replica recomputes the last prompt position, or prefill emits it.
@@ -71,7 +71,7 @@ class PrefillEngine(ContinuousEngine):
                 self._finish(request, now)
                 return
         else:
-            request.prefill_s = now - request.sent_s - request.queue_s - request.preempted_s
+            request.end_prefill(now)
         del self.running[request]
         self._handed_over(request)
 
@@ -141,17 +141,5 @@ class DecodeEngine(ContinuousEngine):
     def _queue_length(self) -> int:
         return len(self.waiting) + len(self.landed) + len(self.incoming)
 
-    def _begin(self, request: Request, now: float) -> None:
-        if not isnan(request.handed_s):
-            request.decode_queue_s += max(now - request.handed_s, 0.0)
-            request.handed_s = nan
-
     def _emit_first(self, request: Request, now: float) -> None:
         request.first_token_s = now
-
-    def _resume(self, request: Request, now: float) -> None:
-        """Close the gap before the first token emitted here, or one that a preemption tore."""
-        if isnan(request.paused_s):
-            self._log_gap(pack_gap(now, now - request.first_token_s))
-        else:
-            super()._resume(request, now)

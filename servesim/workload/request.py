@@ -8,19 +8,20 @@ from math import nan
 class Request:
     """What one user asked for, and where its service stands.
 
-    ``generated``, ``computed``, ``blocks`` and ``anchor`` are the scheduler's view; the rest are the
-    moments and the parts of its latency that the records keep. Times are simulated seconds, and ``nan``
-    means "has not happened".
+    ``generated``, ``computed``, ``blocks`` and ``anchor`` are the scheduler's view, kept up to date only
+    while the request is not decoding; the rest are the moments and the parts of its latency that the
+    records keep, in simulated seconds, where ``nan`` means "has not happened".
 
     Attributes:
         input_tokens: tokens of the prompt.
         output_tokens: tokens to generate, the first one included.
-        generated: tokens emitted so far (kept up to date only while the request is not decoding).
-        computed: tokens whose KV is in the cache (kept up to date only while it is not decoding).
-        blocks: KV blocks held (kept up to date only while it is not decoding).
+        generated: tokens emitted so far.
+        computed: tokens whose KV is in the cache.
+        blocks: KV blocks held.
         anchor: while decoding, the engine's step count minus the tokens computed (a constant).
-        paused_s: the moment of a preemption from which it has not recovered yet.
-        handed_s: the start of the present stage of a hand-over from a prefill to a decode replica.
+        paused_s: when it was preempted, until it has recovered; else None.
+        handed_s: when its present stage of a hand-over between pools began; else None.
+
     """
 
     __slots__ = (
@@ -58,12 +59,62 @@ class Request:
         self.preemptions = 0
         self.replica = -1
         self.prefill_replica = -1
+        self.paused_s: float | None = None
+        self.handed_s: float | None = None
+        self.queue_s = nan
         self.first_token_s = nan
         self.finished_s = nan
-        self.paused_s = nan
-        self.handed_s = nan
-        self.queue_s = nan
         self.prefill_s = 0.0
         self.preempted_s = 0.0
         self.transfer_s = 0.0
         self.decode_queue_s = 0.0
+
+    def missing_tokens(self) -> int:
+        """Return the tokens to compute before it emits its next one (1 while it decodes)."""
+        return self.input_tokens + self.generated - self.computed
+
+    def begin(self, now: float) -> None:
+        """Be scheduled: for the first time, on the pool it was handed to, or again after a preemption."""
+        if self.handed_s is not None:
+            self.decode_queue_s += now - self.handed_s
+            self.handed_s = None
+        elif not self.preemptions:
+            self.queue_s = now - self.sent_s if now > self.sent_s else 0.0
+        elif not self.generated and self.paused_s is not None:
+            self.preempted_s += now - self.paused_s
+            self.paused_s = None
+
+    def end_prefill(self, now: float) -> None:
+        """Have the whole prompt computed for the first time."""
+        self.prefill_s = now - self.sent_s - self.queue_s - self.preempted_s
+
+    def start_transfer(self, now: float) -> None:
+        """Have found room on the decode replica; the KV sets out."""
+        if self.handed_s is not None:
+            self.decode_queue_s += now - self.handed_s
+        self.handed_s = now
+
+    def land(self, now: float) -> None:
+        """Have the last byte of its KV on the decode replica."""
+        if self.handed_s is not None:
+            self.transfer_s = now - self.handed_s
+        self.handed_s = now
+
+    def preempt(self, now: float) -> None:
+        """Lose its KV and wait again; what it had not recovered from before goes on."""
+        if self.paused_s is None:
+            self.paused_s = now
+        self.computed = self.blocks = 0
+        self.preemptions += 1
+
+    def resume(self, now: float) -> float:
+        """Emit a token that is not the first and does not follow a decode step; return the gap before it.
+
+        It was preempted, and recomputed up to now; or it was handed over after its first token.
+        """
+        if self.paused_s is None:
+            return now - self.first_token_s
+        gap_s = now - self.paused_s
+        self.preempted_s += gap_s
+        self.paused_s = None
+        return gap_s

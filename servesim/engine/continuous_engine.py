@@ -1,0 +1,263 @@
+"""The engine of continuous batching, which leaps from scheduling event to scheduling event.
+
+It is a state machine that knows nothing of the event loop around it: at each ``boundary`` it settles the
+steps that have just ended and plans those that follow. A step with prefill chunks is planned alone; decode
+steps are planned as one leap up to the next event that can change the batch.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from math import inf
+
+from servesim.cost.step_time import StepTime
+from servesim.engine.clock import StalledError
+from servesim.engine.continuous import Continuous
+from servesim.engine.decodes import Decodes
+from servesim.engine.leap import Leap
+from servesim.engine.log import Log, pack_gap, pack_step
+from servesim.workload.request import Request
+
+
+class ContinuousEngine:
+    """One replica: a queue of waiting requests, the running batch, and the steps under way.
+
+    Args:
+        replica: the global index of the replica, for the log.
+        scheduler: the limits of a step.
+        step_time: the duration of a step.
+        kv_blocks: KV blocks of the replica.
+        log: where steps and torn gaps between tokens are written.
+        finished: called with each request at its last token.
+    """
+
+    def __init__(
+        self,
+        replica: int,
+        scheduler: Continuous,
+        step_time: StepTime,
+        kv_blocks: int,
+        log: Log,
+        finished: Callable[[Request], None],
+    ) -> None:
+        self.replica = replica
+        self.max_num_seqs = scheduler.max_num_seqs
+        self.token_budget = scheduler.max_num_batched_tokens
+        self.chunked = scheduler.enable_chunked_prefill
+        self.step_time = step_time
+        self.kv_blocks = self.free_blocks = kv_blocks
+        self.block_size = scheduler.block_size
+        self.waiting: deque[Request] = deque()
+        #: in order of admission; a dict is an ordered set whose last member pops in O(1)
+        self.running: dict[Request, None] = {}
+        self.decodes = Decodes(scheduler.block_size)
+        #: the one running request whose prompt is only partly computed; always the last of `running`
+        self.partial: Request | None = None
+        self._chunks: list[tuple[Request, int]] = []
+        self._leap = Leap()
+        self._batch: tuple[int, ...] = ()
+        self._queued = 0
+        self._preempted = 0
+        self._futile = 0
+        self._log_step = log.steps.frombytes
+        self._log_gap = log.gaps.frombytes
+        self._finished = finished
+
+    # ---- what the event loop calls ----------------------------------------------------------------
+
+    def submit(self, request: Request, now: float) -> float | None:
+        """Queue a request; return when the next boundary should be at the latest, if that is to change.
+
+        An idle engine wakes at the sending; a leap is cut if the request could join it.
+        """
+        self.waiting.append(request)
+        if not self._leap.steps:
+            return max(now, request.sent_s)
+        return self._leap.cut(now) if self._leap.steps > 1 and self._admissible(self.waiting) else None
+
+    def boundary(self, now: float) -> float | None:
+        """Settle the steps that end now, plan those that follow; return when they end, or None when idle."""
+        if self._leap.steps:
+            self._settle(now)
+        return self._plan(now)
+
+    def halt(self, now: float) -> None:
+        """Stop for good: settle the steps that have ended by now and forget the one under way."""
+        if self._leap.halt(now):
+            self._settle(self._leap.end_s)
+        self.decodes.update()
+
+    def _admissible(self, queue: deque[Request]) -> bool:
+        """Say whether the newest of a queue is its head and could be admitted beside the decodes."""
+        budget = self.token_budget - self.decodes.count
+        if len(queue) > 1 or budget <= 0 or len(self.running) >= self.max_num_seqs:
+            return False
+        missing = queue[0].missing_tokens()
+        if missing > budget:
+            return self.chunked and self._blocks_short(queue[0], budget) <= self.free_blocks
+        return self._blocks_short(queue[0], missing) <= self.free_blocks
+
+    # ---- planning ---------------------------------------------------------------------------------
+
+    def _plan(self, now: float) -> float | None:
+        preempted = self._serve_running(now)
+        if not preempted:
+            self._admit(now)
+        if self._chunks:
+            return self._plan_mixed(now)
+        if self.decodes.count:
+            return self._plan_leap(now)
+        return self._plan(now) if preempted else None
+
+    def _serve_running(self, now: float) -> int:
+        """Give each running request its token or chunk, and the blocks; return how many were preempted."""
+        decodes, preempted = self.decodes, 0
+        self._chunks = []
+        while (blocks := decodes.blocks()) > self.free_blocks:
+            self._preempt_last(now)
+            preempted += 1
+        self.free_blocks -= blocks
+        if self.partial is not None:
+            tokens = min(self.partial.missing_tokens(), self.token_budget - decodes.count)
+            if not self._schedule(self.partial, tokens):
+                self._preempt_last(now)
+                preempted += 1
+        self._preempted += preempted
+        return preempted
+
+    def _admit(self, now: float) -> None:
+        """Admit waiting requests in order while slots, token budget and blocks last."""
+        if self.waiting:
+            self._admit_from(self.waiting, now)
+
+    def _admit_from(self, queue: deque[Request], now: float) -> None:
+        chunks, running = self._chunks, self.running
+        budget = self.token_budget - self.decodes.count - (chunks[0][1] if chunks else 0)
+        while queue and budget > 0 and len(running) < self.max_num_seqs:
+            request = queue[0]
+            missing = tokens = request.missing_tokens()
+            if missing > budget:
+                if not self.chunked:
+                    return
+                tokens = budget
+            if not self._schedule(request, tokens):
+                return
+            queue.popleft()
+            request.begin(now)
+            running[request] = None
+            self.partial = request if tokens < missing else None
+            budget -= tokens
+
+    def _schedule(self, request: Request, tokens: int) -> bool:
+        """Schedule a chunk and take the blocks for it, or do neither where they are not free."""
+        blocks = self._blocks_short(request, tokens)
+        if blocks > self.free_blocks:
+            return False
+        self.free_blocks -= blocks
+        request.blocks += blocks
+        self._chunks.append((request, tokens))
+        return True
+
+    def _blocks_short(self, request: Request, tokens: int) -> int:
+        """Return the blocks that ``tokens`` more tokens of a request take beyond those it holds."""
+        return -(-(request.computed + tokens) // self.block_size) - request.blocks
+
+    def _plan_mixed(self, now: float) -> float:
+        """Plan one step of the decodes beside the prefill chunks."""
+        count, read = self.decodes.count, self.decodes.context()
+        chunks, tokens, context, pairs = [], 0, read, read
+        for request, new in self._chunks:
+            cached = request.computed
+            chunks.append((new, cached))
+            tokens += new
+            context += cached + new
+            pairs += new * cached + new * (new + 1) // 2
+        self._batch = (count + len(chunks), count, tokens, context, pairs, self.kv_blocks - self.free_blocks)
+        self._queued = self._queue_length()
+        return self._leap.begin_one(now, self.step_time.mixed(count, read, chunks))
+
+    def _plan_leap(self, now: float) -> float:
+        """Plan as many decode steps as pass before a finish, a block shortage or a segment's end."""
+        decodes = self.decodes
+        count, context = decodes.count, decodes.context()
+        base_s, slope_s, limit = self.step_time.decode(count, context)
+        steps = 1 if self._preempted else decodes.steps_to_finish()
+        if limit != inf:
+            steps = min(steps, int(limit - context) // count + 1)
+        if steps > 1:
+            steps = 1 + decodes.steps_that_fit(self.free_blocks, steps - 1)
+        self._batch = (count, count, 0, context, context, self.kv_blocks - self.free_blocks)
+        self._queued = self._queue_length()
+        return self._leap.begin(now, steps, base_s + slope_s * context, slope_s * count)
+
+    def _queue_length(self) -> int:
+        return len(self.waiting)
+
+    def _preempt_last(self, now: float) -> None:
+        """Throw the last running request out, its KV lost, and put it at the head of the queue."""
+        request, _ = self.running.popitem()
+        if request is self.partial:
+            self.partial = None
+            self.free_blocks += request.blocks
+        else:
+            self.decodes.leave(request)
+            self.free_blocks -= -request.computed // self.block_size
+        request.preempt(now)
+        self.waiting.appendleft(request)
+        self._futile += 1
+        if self._futile > 1000 + 10 * self.max_num_seqs:
+            raise StalledError(f"replica {self.replica} preempts without end at {now:.6f} s")
+
+    # ---- settling ---------------------------------------------------------------------------------
+
+    def _settle(self, now: float) -> None:
+        """Let the steps under way have their effect: blocks taken, tokens emitted, requests finished."""
+        leap, decodes = self._leap, self.decodes
+        steps = leap.steps
+        if steps > 1:
+            self.free_blocks -= decodes.blocks_after(steps - 1)
+        blocks = self.kv_blocks - self.free_blocks
+        self._log_step(
+            pack_step(
+                self.replica, leap.start_s, leap.first_s, leap.increment_s, steps,
+                *self._batch, blocks, self._queued, self._preempted,
+            )
+        )  # fmt: skip
+        leap.steps = self._preempted = 0
+        if decodes.count:
+            self._futile = 0
+            decodes.step += steps
+            for request in decodes.pop_finished():
+                self.free_blocks -= -(request.input_tokens + request.output_tokens - 1) // self.block_size
+                self._finish(request, now)
+        for request, tokens in self._chunks:
+            request.computed += tokens
+            if request.computed == request.input_tokens + request.generated:
+                self._prefilled(request, now)
+
+    def _prefilled(self, request: Request, now: float) -> None:
+        """Emit the token that ends a prefill or a recompute; the request decodes on, or has finished."""
+        self._futile = 0
+        if request is self.partial:
+            self.partial = None
+        if request.generated:
+            self._log_gap(pack_gap(now, request.resume(now)))
+        else:
+            self._emit_first(request, now)
+        request.generated += 1
+        if request.generated < request.output_tokens:
+            self.decodes.join(request)
+        else:
+            self.free_blocks += request.blocks
+            self._finish(request, now)
+
+    def _emit_first(self, request: Request, now: float) -> None:
+        request.first_token_s = now
+        request.end_prefill(now)
+
+    def _finish(self, request: Request, now: float) -> None:
+        del self.running[request]
+        request.finished_s = now
+        request.generated = request.output_tokens
+        self._finished(request)
