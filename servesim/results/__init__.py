@@ -1,0 +1,1 @@
+"""Results: from the raw rows of a run to its tables and its summary."""

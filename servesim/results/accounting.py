@@ -1,0 +1,65 @@
+"""What became of every request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from servesim.engine.log import COMPLETED, DROPPED, QUEUED, REASONS, RUNNING, TIMED_OUT
+from servesim.results.records import Records
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What only the driver of a run knows of it.
+
+    Attributes:
+        injected: requests handed to the cluster.
+        not_sent: arrivals past the horizon, which are not injected.
+        length_capped: outputs cut at ``max_model_len``.
+        zero_output_rows: rows of a trace with 0 output tokens, run as 1.
+        open_loop: whether arrivals wait for nobody.
+        horizon_s: when the run was to be cut, if at all.
+        events: scheduling events of the simulator.
+        cpu_started_s: ``time.process_time()`` when the run began.
+
+    """
+
+    injected: int
+    not_sent: int
+    length_capped: int
+    zero_output_rows: int
+    open_loop: bool
+    horizon_s: float | None
+    events: int
+    cpu_started_s: float
+
+
+def accounting(records: Records, facts: Facts) -> dict[str, Any]:
+    """Return how many requests came to which end: injected = completed + dropped + timed out + left over.
+
+    Raises:
+        RuntimeError: a request is missing or counted twice, a fault of the simulator.
+
+    """
+    requests = records.request_table
+    status = requests.column("status").astype(np.int64)
+    ends = np.bincount(status, minlength=QUEUED + 1).tolist()
+    if sum(ends) != facts.injected:
+        raise RuntimeError(f"{facts.injected} requests were injected, but {sum(ends)} are accounted for")
+    reasons = np.bincount(requests.column("reason")[status == DROPPED], minlength=len(REASONS)).tolist()
+    return {
+        "injected": facts.injected,
+        "completed": ends[COMPLETED],
+        "dropped": {reason: count for reason, count in zip(REASONS, reasons, strict=True) if count},
+        "timed_out": ends[TIMED_OUT],
+        "running": ends[RUNNING],
+        "queued": ends[QUEUED],
+        "not_sent": facts.not_sent,
+        "length_capped": facts.length_capped,
+        "zero_output_rows": facts.zero_output_rows,
+        "preemptions": int(requests.column("preemptions").sum()),
+        "clean": ends[COMPLETED] == facts.injected,
+    }

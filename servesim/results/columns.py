@@ -1,0 +1,137 @@
+"""The columns of a run folder's tables, worked out from the raw rows of the log.
+
+Raw rows are doubles in the order of ``servesim.engine.log``; here they become typed columns. What has not
+happened is null: in a file, a NaN would poison the averages of any tool that reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from servesim.cluster.deployment import Deployment
+from servesim.engine.log import COMPLETED, GAP_FIELDS, REASONS, REQUEST_FIELDS, STATUSES, STEP_FIELDS
+from servesim.results.arrow import INDEX, WORD
+
+Floats = NDArray[np.float64]
+Columns = Mapping[str, NDArray[Any]]
+
+#: The parts of a request's end-to-end time, in the order of its life; they sum to ``e2e_s``.
+PARTS = ("routing", "queue", "prefill", "preempted", "transfer", "decode_queue", "decode")
+
+REQUESTS = pa.schema(
+    [
+        ("request_id", pa.int64()),
+        ("sent_s", pa.float64()),
+        ("input_tokens", pa.int64()),
+        ("output_tokens", pa.int64()),
+        ("generated_tokens", pa.int64()),
+        ("status", WORD),
+        ("reason", WORD),
+        ("replica", INDEX),
+        ("prefill_replica", INDEX),
+        ("ttft_s", pa.float64()),
+        ("tpot_s", pa.float64()),
+        ("e2e_s", pa.float64()),
+        *((f"{part}_s", pa.float64()) for part in PARTS),
+        ("preemptions", pa.int64()),
+        ("cached_tokens", pa.int64()),
+    ]
+)
+
+STEPS = pa.schema(
+    [
+        ("replica", INDEX),
+        ("start_s", pa.float64()),
+        ("first_step_s", pa.float64()),
+        ("increment_s", pa.float64()),
+        ("steps", pa.int64()),
+        ("sequences", pa.int64()),
+        ("decodes", pa.int64()),
+        ("prefill_tokens", pa.int64()),
+        ("context_tokens", pa.int64()),
+        ("kv_blocks", pa.int64()),
+        ("kv_blocks_last", pa.int64()),
+        ("waiting", pa.int64()),
+        ("flops", pa.float64()),
+        ("hbm_bytes", pa.float64()),
+        ("preempted", pa.int64()),
+    ]
+)
+
+GAPS = pa.schema([(name, pa.float64()) for name in GAP_FIELDS])
+
+#: The words that the codes of a column stand for.
+WORDS = {"status": STATUSES, "reason": REASONS}
+
+
+def request_columns(rows: Floats) -> Columns:
+    """Return the columns of :data:`REQUESTS` from raw rows, shape (fields, requests).
+
+    TTFT is from sending to the first token, E2E to the last; TPOT = (E2E - TTFT) / (tokens - 1) for more
+    than one token, as ``vllm bench serve`` defines them. E2E and TPOT are null unless the request
+    completed. The decode part is what the others leave of E2E.
+    """
+    raw = dict(zip(REQUEST_FIELDS, rows, strict=True))
+    ttft = raw["first_token_s"] - raw["sent_s"]
+    e2e = np.where(raw["status"] == COMPLETED, raw["finished_s"] - raw["sent_s"], np.nan)
+    further = raw["generated"] - 1
+    tpot = np.divide(e2e - ttft, further, out=np.full_like(e2e, np.nan), where=further > 0)
+    parts = {f"{part}_s": raw[f"{part}_s"] for part in PARTS if f"{part}_s" in raw}
+    rest = e2e - sum(parts.values())
+    rest[np.abs(rest) < 1e-9] = 0.0  # the rounding of the sums, where nothing was decoded
+    return {
+        **raw,
+        "generated_tokens": raw["generated"],
+        "ttft_s": ttft,
+        "tpot_s": tpot,
+        "e2e_s": e2e,
+        "routing_s": np.zeros_like(e2e),  # a router decides in no time
+        **parts,
+        "decode_s": rest,
+    }
+
+
+def step_columns(rows: Floats, deployments: Sequence[Deployment]) -> Columns:
+    """Return the columns of :data:`STEPS` from raw rows, shape (fields, leaps).
+
+    ``flops`` and ``hbm_bytes`` are those of all steps of the leap on all GPUs of the replica: context and
+    pairs grow by one per sequence and step, so their sum over n steps is n times the first step's plus
+    sequences x n (n - 1) / 2.
+    """
+    raw = dict(zip(STEP_FIELDS, rows, strict=True))
+    steps, sequences, prefill = raw["steps"], raw["sequences"], raw["prefill_tokens"]
+    growth = sequences * steps * (steps - 1) / 2
+    totals = {
+        "steps": steps,
+        "tokens": steps * (prefill + np.where(prefill > 0, raw["decodes"], sequences)),
+        "rows": steps * sequences,
+        "pairs": steps * raw["pairs"] + growth,
+        "context": steps * raw["context_tokens"] + growth,
+    }
+    flops, hbm_bytes = np.empty_like(steps), np.empty_like(steps)
+    for deployment, rows_of_pool in pools_of(raw["replica"], deployments):
+        work = deployment.step_time.work(**{name: total[rows_of_pool] for name, total in totals.items()})
+        flops[rows_of_pool], hbm_bytes[rows_of_pool] = work
+    return {**raw, "flops": flops, "hbm_bytes": hbm_bytes}
+
+
+def gap_columns(rows: Floats) -> Columns:
+    """Return the columns of :data:`GAPS` from raw rows, shape (fields, gaps)."""
+    return dict(zip(GAP_FIELDS, rows, strict=True))
+
+
+def pools_of(
+    replica: NDArray[Any], deployments: Sequence[Deployment]
+) -> list[tuple[Deployment, slice | NDArray[np.bool_]]]:
+    """Return each pool with the index of the rows whose ``replica`` is one of its own."""
+    if len(deployments) == 1:
+        return [(deployments[0], slice(None))]
+    return [
+        (pool, (replica >= pool.first_replica) & (replica < pool.first_replica + pool.replicas))
+        for pool in deployments
+    ]

@@ -1,0 +1,61 @@
+"""The gaps between successive tokens: nearly all are one step of a leap long, a few are torn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from servesim.results.records import Records
+from servesim.results.runs import Runs, Source
+from servesim.results.window import Window
+
+Floats = NDArray[np.float64]
+
+
+def token_gaps(records: Records, window: Window | None = None) -> Source:
+    """Return the source of the gaps between tokens of one request: all, or those that end in the window.
+
+    A step that gives k sequences a further token makes k gaps as long as itself; a gap that spans a
+    preemption or a KV transfer has a row of its own. Law: all gaps together number the tokens emitted,
+    less one for each request that emitted any.
+    """
+    return lambda: chain(_step_gaps(records, window), _torn_gaps(records, window))
+
+
+def _step_gaps(records: Records, window: Window | None) -> Iterator[Runs]:
+    names = ("start_s", "first_step_s", "increment_s", "steps", "decodes")
+    for start_s, first_s, increment_s, steps, decodes in records.step_table.groups(*names):
+        begin, end = np.zeros_like(steps), steps
+        if window is not None:
+            begin, end = (steps_ended(start_s, first_s, increment_s, steps, t) for t in window)
+        runs = Runs(first_s, increment_s, begin, end, decodes)
+        counted = runs.take((decodes > 0) & (end > begin))
+        if len(counted.first):
+            yield counted
+
+
+def _torn_gaps(records: Records, window: Window | None) -> Iterator[Runs]:
+    for end_s, gap_s in records.gap_table.groups("end_s", "gap_s"):
+        gaps = gap_s if window is None else gap_s[window.sees(end_s)]
+        if len(gaps):
+            ones = np.ones(len(gaps), dtype=np.int64)
+            yield Runs(gaps, np.zeros_like(gaps), np.zeros_like(ones), ones, ones)
+
+
+def steps_ended(
+    start_s: Floats, first_s: Floats, increment_s: Floats, steps: NDArray[np.int64], time_s: float
+) -> NDArray[np.int64]:
+    """Return how many steps of each leap have ended by ``time_s``.
+
+    Only leaps under way then, one per replica at most, are looked into step by step.
+    """
+    end_s = start_s + steps * first_s + increment_s * (steps * (steps - 1) / 2)
+    ended = np.where(end_s <= time_s, steps, 0)
+    for leap in np.flatnonzero((start_s < time_s) & (end_s > time_s)):
+        done = np.arange(1, steps[leap] + 1)
+        ends_s = start_s[leap] + done * first_s[leap] + increment_s[leap] * (done * (done - 1) / 2)
+        ended[leap] = np.searchsorted(ends_s, time_s, side="right")
+    return ended

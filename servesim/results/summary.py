@@ -1,0 +1,95 @@
+"""The summary of a run: all that ``summary.json`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite, nan
+from typing import Any
+
+import numpy as np
+
+from servesim.cluster.deployment import Deployment
+from servesim.results.accounting import Facts, accounting
+from servesim.results.gaps import token_gaps
+from servesim.results.goodput import goodput
+from servesim.results.latency import breakdown, latency
+from servesim.results.pricing import Pricing, cost
+from servesim.results.records import Records
+from servesim.results.simulator import simulator
+from servesim.results.slo import Slo
+from servesim.results.steady_state import saturated, steady_window
+from servesim.results.throughput import throughput, volume, volume_in
+from servesim.results.usage import energy, usage, utilisation
+from servesim.results.window import span
+
+
+def summarise(
+    records: Records,
+    deployments: Sequence[Deployment],
+    facts: Facts,
+    *,
+    slo: Slo,
+    pricing: Pricing,
+    weights_dtype: str,
+    calibration: str,
+    scenario: Mapping[str, Any],
+    steady: bool,
+) -> dict[str, Any]:
+    """Return the summary of closed records as plain values, None where there is nothing to say.
+
+    A plain summary speaks of all requests, from the first send to the last response, as
+    ``vllm bench serve`` does. A ``steady`` one speaks of the requests sent in the steady window and of
+    what was delivered, spent and used in that window, whoever it was for.
+
+    Args:
+        records: the closed records of the run.
+        deployments: the pools.
+        facts: what the driver counted.
+        slo: what makes a request good.
+        pricing: the price of a GPU hour.
+        weights_dtype: the dtype of the model's weights, whose peak the compute share is of.
+        calibration: the name of the profile behind the step times.
+        scenario: the resolved configuration, kept as it is.
+        steady: whether to leave out warm-up and drain.
+
+    """
+    whole = span(records, facts.horizon_s)
+    settled = steady_window(records)
+    window = settled if steady else whole
+    sent = window.sends(records.request_table.column("sent_s"))
+    kept = sent & ~np.isnan(records.request_table.column("e2e_s"))
+    times = latency(records, kept, token_gaps(records, window if steady else None))
+    delivered = volume_in(window, records, int(times["itl_s"]["n"])) if steady else volume(records, kept)
+    good = int((slo.good(records) & sent).sum())
+    gpus = sum(pool.gpus for pool in deployments)
+    used = usage(records, deployments, weights_dtype, window)
+    summary = {
+        "scenario": scenario,
+        "accounting": accounting(records, facts),
+        "duration_s": whole.length_s,
+        "warmup_cut_s": window.start_s if steady else nan,
+        "window_s": window.length_s,
+        "saturated": saturated(records, settled) if facts.open_loop else None,
+        "latency": times,
+        "breakdown_s": breakdown(records, kept),
+        "throughput": throughput(delivered, window, deployments),
+        "goodput": goodput(slo, good, int(sent.sum()), window, gpus),
+        "utilisation": utilisation(used, window.length_s),
+        "memory": {pool.role: {**pool.sheet.as_dict(), "kv_blocks": pool.kv_blocks} for pool in deployments},
+        "cost": cost(pricing, deployments, window, delivered, good if slo.asks else nan),
+        "energy": energy(used, window.length_s, delivered.output_tokens),
+        "calibration": {"name": calibration, **dict.fromkeys(("calibrated", "interpolated", "extrapolated"))},
+        "simulator": simulator(records, facts),
+    }
+    return {name: plain(value) for name, value in summary.items()}
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON knows it: numpy's numbers as Python's, what is not finite as None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    return None if isinstance(value, float) and not isfinite(value) else value

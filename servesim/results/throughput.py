@@ -1,0 +1,67 @@
+"""What the cluster delivered per second, and per second and GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from servesim.cluster.deployment import Deployment
+from servesim.results.rates import per_gpu, ratio
+from servesim.results.records import Records
+from servesim.results.window import Window
+
+#: What each half of a disaggregated cluster is there to do.
+ROLE_FIGURES = {
+    "prefill": ("requests_per_s", "input_tokens_per_s"),
+    "decode": ("requests_per_s", "output_tokens_per_s"),
+}
+
+
+class Volume(NamedTuple):
+    """What was delivered: requests completed, tokens of prompts read, tokens emitted."""
+
+    requests: int
+    input_tokens: int
+    output_tokens: int
+
+
+def volume(records: Records, completed: NDArray[np.bool_]) -> Volume:
+    """Return what the completed requests amount to, as ``vllm bench serve`` counts."""
+    requests = records.request_table
+    inputs, outputs = (requests.column(name)[completed] for name in ("input_tokens", "generated_tokens"))
+    return Volume(int(completed.sum()), int(inputs.sum()), int(outputs.sum()))
+
+
+def volume_in(window: Window, records: Records, gaps: int) -> Volume:
+    """Return what was delivered within the window, whenever its requests were sent.
+
+    A request counts when its last token falls in it, a prompt when its first token does, and each token
+    by itself: ``gaps`` that end in the window, and first tokens.
+    """
+    requests = records.request_table
+    sent_s = requests.column("sent_s")
+    finished = window.sees(sent_s + requests.column("e2e_s"))
+    begun = window.sees(sent_s + requests.column("ttft_s"))
+    inputs = requests.column("input_tokens")[begun]
+    return Volume(int(finished.sum()), int(inputs.sum()), gaps + int(begun.sum()))
+
+
+def throughput(delivered: Volume, window: Window, deployments: Sequence[Deployment]) -> dict[str, Any]:
+    """Return the rates, each also per GPU paid for; with two pools, also per GPU of the pool at work."""
+    tokens = delivered.input_tokens + delivered.output_tokens
+    rates = {
+        "requests_per_s": ratio(delivered.requests, window.length_s),
+        "input_tokens_per_s": ratio(delivered.input_tokens, window.length_s),
+        "output_tokens_per_s": ratio(delivered.output_tokens, window.length_s),
+        "total_tokens_per_s": ratio(tokens, window.length_s),
+    }
+    paid = sum(pool.gpus for pool in deployments)
+    roles = {
+        pool.role: per_gpu({name: rates[name] for name in ROLE_FIGURES[pool.role]}, pool.gpus)
+        for pool in deployments
+        if pool.role in ROLE_FIGURES
+    }
+    return {**rates, **per_gpu(rates, paid), "roles": roles or None}

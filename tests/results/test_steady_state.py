@@ -1,0 +1,96 @@
+"""MSER-5 finds a planted warm-up; saturation is a queue that grows because too little leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from servesim.engine.log import RUNNING
+from servesim.results.steady_state import mser5, saturated, steady_window
+from tests.results.made import records, request, waiting
+
+
+def test_mser5_cuts_off_a_planted_warm_up() -> None:
+    """200 observations decay from 20 to the level of 1,800 others: the cut lies in the decay's tail."""
+    rng = np.random.default_rng(1)
+    level = 10 + rng.normal(size=2000)
+    level[:200] += np.linspace(10, 0, 200)
+    assert 120 <= mser5(level) <= 230
+
+
+def test_mser5_leaves_stationary_noise_nearly_whole() -> None:
+    """Over 50 samples of noise a median of at most 5% is cut."""
+    rng = np.random.default_rng(2)
+    assert np.median([mser5(rng.normal(size=2000)) for _ in range(50)]) <= 100
+
+
+def test_mser5_is_the_minimum_of_its_definition() -> None:
+    """The squared width of the interval of what is left, batch by batch, as the paper has it."""
+    sample = np.random.default_rng(3).exponential(size=503) + np.exp(-np.arange(503) / 40)
+    means = sample[:500].reshape(100, 5).mean(axis=1)
+    widths = [((means[d:] - means[d:].mean()) ** 2).sum() / (100 - d) ** 2 for d in range(51)]
+    assert mser5(sample) == 5 * int(np.argmin(widths))
+
+
+@given(st.lists(st.floats(0, 1e3), max_size=100))
+def test_mser5_cuts_whole_batches_and_at_most_half(sample: list[float]) -> None:
+    cut = mser5(np.array(sample))
+    assert cut % 5 == 0
+    assert 0 <= cut <= len(sample) / 2
+
+
+@pytest.mark.parametrize("sample", [[0.1] * 1000, [1 / 3] * 37, [], [1.0] * 9])
+def test_nothing_is_cut_where_nothing_changes(sample: list[float]) -> None:
+    assert mser5(np.array(sample)) == 0
+
+
+def test_the_window_begins_with_the_later_cut_and_ends_with_the_last_send() -> None:
+    """TTFT settles after 20 sends, E2E after 40; rows are in order of finishing, not of sending."""
+    rows = [
+        request(float(i), i + (2.0 if i < 20 else 1.0), i + (9.0 if i < 40 else 5.0), request_id=i)
+        for i in range(200)
+    ]
+    window = steady_window(records(rows[::-1]))
+    assert window == (40.0, 199.0)
+
+
+def served(step_s: float, number: int = 100) -> list[list[float]]:
+    """Return requests sent every second and served one after the other in ``step_s`` each."""
+    rows, free_s = [], 0.0
+    for i in range(number):
+        start_s = max(free_s, float(i))
+        free_s = start_s + step_s
+        rows.append(request(float(i), free_s, free_s, scheduled_s=start_s, request_id=i))
+    return rows
+
+
+def test_planted_growth_is_saturated() -> None:
+    """Service takes twice as long as arrivals are apart: half of what arrives stays, and the queue grows."""
+    made = records(served(2.0))
+    assert saturated(made, steady_window(made)) is True
+
+
+def test_a_server_with_time_to_spare_is_not_saturated() -> None:
+    made = records(served(0.5))
+    assert saturated(made, steady_window(made)) is False
+
+
+def test_few_completions_without_a_queue_are_not_saturation() -> None:
+    """Each request is scheduled at once and takes longer than the run: nothing completes, nobody waits."""
+    made = records([request(float(i), i + 1.0, i + 1000.0, request_id=i) for i in range(100)])
+    assert saturated(made, steady_window(made)) is False
+
+
+def test_a_queue_that_nobody_leaves_is_saturation() -> None:
+    """One request holds the server, and the others queue until the horizon."""
+    rows = [request(0.0, 1.0, status=RUNNING), *(waiting(i / 10, request_id=i) for i in range(1, 100))]
+    made = records(rows)
+    assert saturated(made, steady_window(made)) is True
+
+
+def test_a_run_of_no_length_cannot_tell() -> None:
+    """All sent at one moment, or nothing at all: there is no first and no last quarter."""
+    for made in (records([request(0.0, 1.0, 2.0)] * 3), records([])):
+        assert saturated(made, steady_window(made)) is None
