@@ -32,20 +32,19 @@ class OpenLoop:
         self._requests = _requests(batches, pause)
         self._next: Request | None = next(self._requests, None)
         self._alarm = Alarm(self._send)
-        self._wait()
+        if self._next is not None:
+            clock.set(self._alarm, max(self._next.sent_s - EARLY_S, clock.now), ARRIVAL)
 
     def _send(self) -> None:
         """Send all that is due, then wait for the next."""
-        due_s = self._clock.now + EARLY_S
-        request = self._next
+        clock, request = self._clock, self._next
+        due_s = clock.now + EARLY_S
         while request is not None and request.sent_s <= due_s:
             self._cluster.accept(request)
-            self._next = request = next(self._requests, None)
-        self._wait()
-
-    def _wait(self) -> None:
-        if self._next is not None:
-            self._clock.set(self._alarm, max(self._next.sent_s - EARLY_S, self._clock.now), ARRIVAL)
+            request = next(self._requests, None)
+        self._next = request
+        if request is not None:
+            clock.set(self._alarm, request.sent_s - EARLY_S, ARRIVAL)
 
     def remaining(self) -> int:
         """Count the requests that have not been sent."""

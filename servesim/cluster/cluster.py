@@ -117,8 +117,7 @@ class PooledCluster(Cluster):
         return (self._group,)
 
     def _route(self, request: Request) -> None:
-        request.replica = index = self._group.choose(request)
-        self._group.replica(index).submit(request)
+        request.replica = self._group.send(request)
 
     def _finished(self, request: Request) -> None:
         self._group.left(request.replica)
@@ -175,8 +174,7 @@ class DisaggregatedCluster(Cluster):
         return (self._prefill, self._decode)
 
     def _route(self, request: Request) -> None:
-        request.prefill_replica = index = self._prefill.choose(request)
-        self._prefill.replica(index).submit(request)
+        request.prefill_replica = self._prefill.send(request)
 
     def _finished_at_prefill(self, request: Request) -> None:
         self._prefill.left(request.prefill_replica)

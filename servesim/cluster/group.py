@@ -44,6 +44,13 @@ class Group(Generic[E]):
         self._outstanding[index] += 1
         return self.first + index
 
+    def send(self, request: Request) -> int:
+        """Hand a request to the replica that the router picks; return its global index."""
+        index = self._pick(request)
+        self._outstanding[index] += 1
+        self.replicas[index].submit(request)
+        return self.first + index
+
     def replica(self, index: int) -> Replica[E]:
         """Return the replica with a global index."""
         return self.replicas[index - self.first]

@@ -16,7 +16,7 @@ from servesim.engine.clock import StalledError
 from servesim.engine.continuous import Continuous
 from servesim.engine.decodes import Decodes
 from servesim.engine.leap import Leap
-from servesim.engine.log import Log, pack_gap, pack_step
+from servesim.engine.log import KV_BLOCKS_LAST, STEPS, Log, pack_gap, pack_step
 from servesim.workload.request import Request
 
 
@@ -56,8 +56,7 @@ class ContinuousEngine:
         self.partial: Request | None = None
         self._chunks: list[tuple[Request, int]] = []
         self._leap = Leap()
-        self._batch: tuple[int, ...] = ()
-        self._queued = 0
+        self._row: list[float] = []
         self._preempted = 0
         self._futile = 0
         self._log_step = log.steps.frombytes
@@ -173,9 +172,9 @@ class ContinuousEngine:
             tokens += new
             context += cached + new
             pairs += new * cached + new * (new + 1) // 2
-        self._batch = (count + len(chunks), count, tokens, context, pairs, self.kv_blocks - self.free_blocks)
-        self._queued = self._queue_length()
-        return self._leap.begin_one(now, self.step_time.mixed(count, read, chunks))
+        first_s = self.step_time.mixed(count, read, chunks)
+        self._note(now, first_s, 0.0, count + len(chunks), tokens, context, pairs)
+        return self._leap.begin_one(now, first_s)
 
     def _plan_leap(self, now: float) -> float:
         """Plan as many decode steps as pass before a finish, a block shortage or a segment's end."""
@@ -187,9 +186,27 @@ class ContinuousEngine:
             steps = min(steps, int(limit - context) // count + 1)
         if steps > 1:
             steps = 1 + decodes.steps_that_fit(self.free_blocks, steps - 1)
-        self._batch = (count, count, 0, context, context, self.kv_blocks - self.free_blocks)
-        self._queued = self._queue_length()
-        return self._leap.begin(now, steps, base_s + slope_s * context, slope_s * count)
+        first_s, increment_s = base_s + slope_s * context, slope_s * count
+        self._note(now, first_s, increment_s, count, 0, context, context)
+        return self._leap.begin(now, steps, first_s, increment_s)
+
+    def _note(
+        self,
+        start_s: float,
+        first_s: float,
+        increment_s: float,
+        rows: int,
+        prefill: int,
+        read: int,
+        pairs: int,
+    ) -> None:
+        """Write the planned steps' row of the log, but for what only their end will tell."""
+        decodes, blocks = self.decodes.count, self.kv_blocks - self.free_blocks
+        self._row = [
+            self.replica, start_s, first_s, increment_s, 1, rows, decodes, prefill, read, pairs,
+            blocks, blocks, self._queue_length(), self._preempted,
+        ]  # fmt: skip
+        self._preempted = 0
 
     def _queue_length(self) -> int:
         return len(self.waiting)
@@ -217,14 +234,10 @@ class ContinuousEngine:
         steps = leap.steps
         if steps > 1:
             self.free_blocks -= decodes.blocks_after(steps - 1)
-        blocks = self.kv_blocks - self.free_blocks
-        self._log_step(
-            pack_step(
-                self.replica, leap.start_s, leap.first_s, leap.increment_s, steps,
-                *self._batch, blocks, self._queued, self._preempted,
-            )
-        )  # fmt: skip
-        leap.steps = self._preempted = 0
+            self._row[STEPS] = steps
+            self._row[KV_BLOCKS_LAST] = self.kv_blocks - self.free_blocks
+        self._log_step(pack_step(*self._row))
+        leap.steps = 0
         if decodes.count:
             self._futile = 0
             decodes.step += steps

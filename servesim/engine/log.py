@@ -29,6 +29,7 @@ STEP_FIELDS = (
     "waiting",  # requests in the queue during the steps
     "preempted",  # requests preempted at the start
 )
+STEPS, KV_BLOCKS_LAST = STEP_FIELDS.index("steps"), STEP_FIELDS.index("kv_blocks_last")
 
 #: One row per request, written when it finishes or is dropped, or when the run is cut.
 REQUEST_FIELDS = (
