@@ -1,0 +1,216 @@
+"""Checked fields: each configuration field states its unit and bounds, and one call lists every problem.
+
+A component is a frozen dataclass whose fields are made with :func:`quantity`. It may have
+
+- ``problems(self) -> Iterator[Problem]`` for what concerns several fields at once, its paths relative to the
+  component; ``concerns`` names those fields where they are not all;
+- ``hints``, a mapping from keys that it refuses to a sentence each that says what to use instead.
+
+:func:`check` walks a whole tree of components and raises one :class:`ConfigError`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+import sys
+import types
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with the input: where, what was given, and what was expected."""
+
+    path: str
+    value: object
+    message: str
+
+    def __str__(self) -> str:
+        given = "" if self.value is None else f" = {_shortened(repr(self.value))}"
+        return f"{self.path}{given}: {self.message}" if self.path else self.message
+
+    def under(self, prefix: str) -> Problem:
+        """Return the same problem with its path below ``prefix``."""
+        path = ".".join(part for part in (prefix, self.path) if part)
+        return dataclasses.replace(self, path=path)
+
+
+class ConfigError(ValueError):
+    """The input is wrong; ``problems`` lists everything that is wrong with it."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        lines = (f"\n  {problem}" for problem in self.problems)
+        super().__init__(f"{count} in the input:{''.join(lines)}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problems,)
+
+
+def quantity(
+    unit: str = "",
+    *,
+    above: float | None = None,
+    below: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    default: Any = dataclasses.MISSING,
+) -> Any:
+    """Declare a dataclass field with its unit and its bounds (``above`` and ``below`` are strict)."""
+    bounds = {"above": above, "at least": at_least, "below": below, "at most": at_most}
+    return dataclasses.field(default=default, metadata={"unit": unit, "bounds": bounds})
+
+
+def check(component: object, path: str = "") -> None:
+    """Raise a :class:`ConfigError` that lists every problem of a tree of components."""
+    found = list(problems(component, path))
+    if found:
+        raise ConfigError(found)
+
+
+def problems(component: object, path: str = "") -> Iterator[Problem]:
+    """Yield the problems of every field, then those that the component itself reports.
+
+    What a component says of several fields at once is asked only when each of them alone is right, so that
+    its arithmetic never meets a NaN or a string: all its fields, or those that it names in ``concerns``.
+    """
+    fields = dataclasses.fields(component)  # type: ignore[arg-type]
+    values = {field.name: getattr(component, field.name) for field in fields}
+    own = list(field_problems(type(component), values))
+    report = getattr(component, "problems", None)
+    wrong = {re.split(r"[.\[]", problem.path)[0] for problem in own}
+    if report is not None and wrong.isdisjoint(getattr(component, "concerns", values)):
+        own += report()
+    yield from (problem.under(path) for problem in own)
+
+
+def field_problems(component: type, values: Mapping[str, object], path: str = "") -> Iterator[Problem]:
+    """Yield what is wrong with each value alone, as a field of the class ``component``.
+
+    Values that are components themselves are walked into; fields without a value are passed over.
+    """
+    hints = field_types(component)
+    for field in dataclasses.fields(component):
+        if field.name not in values:
+            continue
+        value = values[field.name]
+        if dataclasses.is_dataclass(value):
+            yield from (problem.under(path) for problem in problems(value, field.name))
+        elif "bounds" in field.metadata:
+            message = _mismatch(value, hints[field.name]) or _out_of_bounds(value, field.metadata["bounds"])
+            if message:
+                unit = field.metadata["unit"]
+                yield Problem(field.name, value, f"{message}{f' ({unit})' if unit else ''}").under(path)
+
+
+@cache
+def field_types(component: type) -> dict[str, Any]:
+    """Return the type of each field of a component, resolved."""
+    return typing.get_type_hints(component)
+
+
+def options(hint: Any) -> tuple[Any, ...]:
+    """Return the members of a union, or the one type that ``hint`` is."""
+    union = typing.get_origin(hint) in (types.UnionType, typing.Union)
+    return typing.get_args(hint) if union else (hint,)
+
+
+def nearest(name: str, names: Iterable[str], likeness: float = 0.5) -> str | None:
+    """Return the one of ``names`` that is most like ``name``, or None where none is (of 0 to 1) so much."""
+    lower = {known.lower(): known for known in names}
+    close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=likeness)
+    return lower[close[0]] if close else None
+
+
+def listed(names: Iterable[object], word: str = "or") -> str:
+    """Return the names as a reader would say them: "a, b or c"."""
+    *most, last = [str(name) for name in names] or ["nothing"]
+    return f"{', '.join(most)} {word} {last}" if most else last
+
+
+_WORDS = {
+    int: "a whole number",
+    float: "a finite number",
+    bool: "true or false",
+    str: "text",
+    type(None): "null",
+}
+_LARGEST = sys.float_info.max  # NaN, infinities and longer integers do not compare below it
+_LONGEST_VALUE = 80  # characters of a value that a message repeats
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
+
+
+def _mismatch(value: object, hint: Any) -> str | None:
+    """Say what type was expected, or return None where ``value`` has it."""
+    if any(_is_a(value, option) for option in options(hint)):
+        return None
+    return f"must be {_all_words(hint)}"
+
+
+def _is_a(value: Any, option: Any) -> bool:
+    origin = typing.get_origin(option) or option
+    if origin is Literal:
+        return value in typing.get_args(option)
+    if option is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
+    if option is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if origin is tuple and isinstance(value, tuple):
+        return _has_members(value, typing.get_args(option))
+    return origin is Any or isinstance(value, origin)
+
+
+def _has_members(value: tuple[object, ...], members: tuple[Any, ...]) -> bool:
+    """Tell whether a tuple holds what ``tuple[X, ...]`` or ``tuple[X, Y]`` says."""
+    if members[1:] == (...,):
+        members = members[:1] * len(value)
+    if not members:
+        return True
+    return len(value) == len(members) and not any(map(_mismatch, value, members))
+
+
+def _words(option: Any) -> tuple[str, ...]:
+    """Return how a reader would call what a type allows: one word for each choice."""
+    if typing.get_origin(option) is Literal:
+        return tuple(str(choice) for choice in typing.get_args(option))
+    if (typing.get_origin(option) or option) is tuple:
+        return (_list_words(typing.get_args(option)),)
+    return (_WORDS.get(option, getattr(option, "__name__", str(option))),)
+
+
+def _all_words(hint: Any) -> str:
+    return listed(word for option in options(hint) for word in _words(option))
+
+
+def _list_words(members: tuple[Any, ...]) -> str:
+    if not members:
+        return "a list"
+    if members[1:] == (...,):
+        return f"a list, each of it {_all_words(members[0])}"
+    return f"[{', '.join(_all_words(hint) for hint in members)}]"
+
+
+def _out_of_bounds(value: object, bounds: Mapping[str, float | None]) -> str | None:
+    """Say which bounds hold, or return None where all of them do; only numbers have bounds."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    holds = {
+        "above": lambda limit: value > limit,
+        "at least": lambda limit: value >= limit,
+        "below": lambda limit: value < limit,
+        "at most": lambda limit: value <= limit,
+    }
+    limits = {word: limit for word, limit in bounds.items() if limit is not None}
+    if all(holds[word](limit) for word, limit in limits.items()):
+        return None
+    return f"must be {listed((f'{word} {limit:g}' for word, limit in limits.items()), 'and')}"

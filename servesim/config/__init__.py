@@ -1,0 +1,1 @@
+"""The configuration: from ``conf/`` and overrides to a checked scenario."""

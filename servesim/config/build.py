@@ -1,0 +1,163 @@
+"""From the composed mapping to components: every key finds its field, and every mistake is kept.
+
+A component is a frozen dataclass; its nested mappings become its nested components. Where a place can
+hold several classes, its mapping names one by its ``kind``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from servesim.check import Problem, field_problems, field_types, listed, nearest, options
+
+Component = TypeVar("Component")
+
+#: The classes that each place can hold, by kind: {"router": {"random": Random, ...}, ...}.
+Kinds = Mapping[str, Mapping[str, type]]
+
+_UNSET = "???"  # how OmegaConf writes a value that must be given
+_MOST_SUGGESTIONS = 3
+_CLOSE = 0.8  # likeness from which a key of another component is suggested
+
+
+def build(
+    component: type[Component], values: Mapping[str, Any], kinds: Kinds, later: Mapping[str, str]
+) -> tuple[Component | None, list[Problem]]:
+    """Return the component that ``values`` describe, and what is wrong with the keys.
+
+    Where a key is missing the component is None, and what is wrong with the values of the others is
+    listed, too; a component that could be built is yet to be checked. ``later`` are keys that are known
+    but not modelled yet, each with what it stands for.
+    """
+    builder = _Builder(kinds)
+    built = builder.component(component, values, "")
+    return built, [*builder.unknown_problems(later), *builder.problems]
+
+
+class _Builder:
+    """Builds a tree of components, and remembers the keys that it knows and those that it does not."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        self.kinds = kinds
+        self.problems: list[Problem] = []
+        self.known: list[str] = []
+        self.unknown: list[tuple[type, str, str, Any]] = []  # component, path of it, key, value
+
+    def component(self, component: type, values: Mapping[str, Any], path: str) -> Any:
+        """Return one component, or None (and say why) where a value is missing."""
+        types = field_types(component)
+        fields = {field.name: field for field in dataclasses.fields(component)}
+        self.unknown += [(component, path, key, values[key]) for key in values if key not in fields]
+        given: dict[str, Any] = {}
+        for name, field in fields.items():
+            if not self._classes(types[name], _joined(path, name)):
+                self.known.append(_joined(path, name))
+            if name in values and values[name] != _UNSET:
+                self._fill(given, name, types[name], values[name], _joined(path, name))
+            elif _is_required(field):
+                self.problems.append(Problem(_joined(path, name), None, "is missing"))
+        if any(_is_required(field) and name not in given for name, field in fields.items()):
+            self.problems += field_problems(component, given, path)
+            return None
+        return component(**given)
+
+    def _fill(self, given: dict[str, Any], name: str, hint: Any, value: Any, path: str) -> None:
+        """Put what ``value`` describes into ``given``, or say what is wrong with it."""
+        classes = self._classes(hint, path)
+        if not classes or (value is None and type(None) in options(hint)):
+            given[name] = _plain(value, hint)
+        elif not isinstance(value, Mapping):
+            self.problems.append(Problem(path, value, self._asks_for_keys(path)))
+        else:
+            rest = dict(value)
+            component = self._of_kind(rest.pop("kind", None), path) if path in self.kinds else classes[0]
+            built = component and self.component(component, rest, path)
+            if built is not None:
+                given[name] = built
+
+    def _classes(self, hint: Any, path: str) -> list[type]:
+        """Return the classes of components that a place can hold: none where it holds a plain value."""
+        if path in self.kinds:
+            return list(self.kinds[path].values())
+        return [
+            choice
+            for choice in options(hint)
+            if isinstance(choice, type) and dataclasses.is_dataclass(choice)
+        ]
+
+    def _asks_for_keys(self, path: str) -> str:
+        if path in self.kinds or "." not in path:
+            return f"is a group of keys; choose an option of it with {path.replace('.', '/')}=NAME"
+        return f"is a group of keys; set one of them with {path}.KEY=VALUE"
+
+    def _of_kind(self, kind: Any, path: str) -> type | None:
+        known = self.kinds[path]
+        if isinstance(kind, str) and kind in known:
+            return known[kind]
+        close = nearest(str(kind), known)
+        hint = f" (nearest: {close})" if close else ""
+        self.problems.append(Problem(f"{path}.kind", kind, f"must be {listed(known)}{hint}"))
+        return None
+
+    def unknown_problems(self, later: Mapping[str, str]) -> Iterator[Problem]:
+        """Yield one problem for each unknown key, with what was probably meant."""
+        for component, path, key, value in self.unknown:
+            hints: Mapping[str, str] = getattr(component, "hints", {})
+            if key in hints:
+                message = hints[key]
+            elif key in later:
+                message = f"{later[key]} not modelled in this version"
+            else:
+                message = "unknown key" + self._suggestion(component, path, key, value)
+            yield Problem(*_leaf(_joined(path, key), value), message)
+
+    def _suggestion(self, component: type, path: str, key: str, value: Any) -> str:
+        """Return what to write instead: the same name elsewhere, or else the nearest one here."""
+        owners = [kind for kind, other in self.kinds.get(path, {}).items() if key in field_types(other)]
+        if owners:
+            return f" of this kind; {listed(owners, 'and')} {'have' if len(owners) > 1 else 'has'} it"
+        full = _leaf(_joined(path, key), value)[0]
+        same_name = [known for known in self.known if _last(known) == _last(full)]
+        if same_name:
+            return f"; did you mean {listed(same_name[:_MOST_SUGGESTIONS])}?"
+        alike = [known for known in self.known if nearest(_last(full), [_last(known)])]
+        close = nearest(full, alike, _CLOSE)
+        here = nearest(key, field_types(component))
+        if close is None and here is not None:
+            close = _joined(path, here)
+        return f"; did you mean {close}?" if close else ""
+
+
+def _is_required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _plain(value: Any, hint: Any) -> Any:
+    """Return a value as its field holds it: lists as tuples, whole floats as integers and so on."""
+    allowed = options(hint)
+    if isinstance(value, list):
+        return tuple(_plain(item, Any) for item in value)
+    if isinstance(value, float) and value.is_integer() and int in allowed and float not in allowed:
+        return int(value)
+    if isinstance(value, str) and Path in allowed:
+        return Path(value)
+    return value
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _last(path: str) -> str:
+    return path.rpartition(".")[2]
+
+
+def _leaf(path: str, value: Any) -> tuple[str, Any]:
+    """Follow mappings of one key down to the value that the user typed."""
+    while isinstance(value, Mapping) and len(value) == 1:
+        [(key, value)] = value.items()
+        path = _joined(path, str(key))
+    return path, value

@@ -1,0 +1,68 @@
+"""Where the configuration files are, and which options each group offers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from servesim.check import ConfigError, Problem, listed, nearest
+
+
+def conf_dir() -> Path:
+    """Return the folder of the shipped configuration files.
+
+    In an installed package they lie inside it; in a clone, beside it.
+    """
+    package = Path(__file__).resolve().parents[1]
+    inside = package / "conf"
+    return inside if inside.is_dir() else package.parent / "conf"
+
+
+_GROUP = re.compile(r"\w+(/\w+)*")
+
+
+class Groups:
+    """The groups of options that some folders offer, such as ``gpu`` or ``workload/arrivals``.
+
+    A group is a folder, and each YAML file in it an option.
+    """
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        self.folders = tuple(folders)
+
+    @classmethod
+    def of(cls, config_dir: Path | None) -> Groups:
+        """Return the groups of ``conf/`` and of a folder of the user's own.
+
+        Raises:
+            ConfigError: where there is no such folder.
+        """
+        if config_dir is not None and not config_dir.is_dir():
+            raise ConfigError([Problem("config_dir", str(config_dir), "there is no such folder")])
+        return cls([conf_dir(), *([config_dir] if config_dir else [])])
+
+    def __contains__(self, group: str) -> bool:
+        named = _GROUP.fullmatch(group) is not None
+        return named and any((folder / group).is_dir() for folder in self.folders)
+
+    def options(self, group: str) -> list[str]:
+        """Return the names of the options of a group, in order."""
+        files = (path for folder in self.folders for path in (folder / group).glob("*.yaml"))
+        return sorted({path.stem for path in files})
+
+    def problem(self, key: str, option: str) -> Problem | None:
+        """Say why ``key=option`` chooses nothing, or return None where it does choose something.
+
+        ``key`` is a group, or ``group@place`` as Hydra writes a choice for another place.
+        """
+        group = key.partition("@")[0]
+        if group not in self:
+            return Problem(key, option, "there is no such group of options")
+        known = self.options(group)
+        folder, _, name = f"{group}/{option}".rpartition("/")
+        if folder in self and name in self.options(folder):
+            return None
+        close = nearest(option, known)
+        hint = f" (nearest: {close})" if close else ""
+        return Problem(key, option, f"is not modelled in this version; the options are {listed(known)}{hint}")

@@ -1,0 +1,66 @@
+"""The class that each ``kind:`` of the configuration stands for, and keys that are not there yet."""
+
+from __future__ import annotations
+
+from servesim.cluster.disaggregated import Disaggregated
+from servesim.cluster.pools import Pool, PrefillDecode
+from servesim.cluster.router import LeastOutstanding, Random, RoundRobin
+from servesim.config.build import Kinds
+from servesim.cost.roofline import Roofline
+from servesim.engine.continuous import Continuous
+from servesim.engine.static import Static
+from servesim.workload.arrivals import ClosedLoop, Constant, Gamma, Poisson
+from servesim.workload.lengths import Fixed, Geometric, Lognormal, Uniform
+from servesim.workload.quantiles import Quantiles
+from servesim.workload.schedule import Schedule
+from servesim.workload.synthetic import Synthetic
+from servesim.workload.trace import Trace
+
+KINDS: Kinds = {
+    "calibration": {"roofline": Roofline},
+    "scheduler": {"static": Static, "continuous": Continuous, "disaggregated": Disaggregated},
+    "cluster": {"pool": Pool, "prefill_decode": PrefillDecode},
+    "router": {"round_robin": RoundRobin, "random": Random, "least_outstanding": LeastOutstanding},
+    "workload": {"synthetic": Synthetic, "trace": Trace},
+    "workload.arrivals": {
+        "poisson": Poisson,
+        "gamma": Gamma,
+        "constant": Constant,
+        "schedule": Schedule,
+        "closed_loop": ClosedLoop,
+    },
+    "workload.lengths": {
+        "quantiles": Quantiles,
+        "fixed": Fixed,
+        "uniform": Uniform,
+        "lognormal": Lognormal,
+        "geometric": Geometric,
+    },
+}
+
+_EXPERTS = "mixture of experts is"
+_LATENT = "multi-head latent attention is"
+_DRAFTS = "speculative decoding is"
+_WINDOW = "attention over a window is"
+
+#: Keys that users of vLLM and of model files know: what each stands for, and its verb.
+LATER = {
+    "engine_overhead": "the overhead of a named engine is",
+    "experiment": "a study of many runs is",
+    "enable_prefix_caching": "prefix caching is",
+    "pipeline_parallel_size": "pipeline parallelism is",
+    "data_parallel_size": "data parallelism inside an engine is",
+    "enable_expert_parallel": "expert parallelism is",
+    "num_experts": _EXPERTS,
+    "num_local_experts": _EXPERTS,
+    "num_experts_per_tok": _EXPERTS,
+    "n_routed_experts": _EXPERTS,
+    "n_shared_experts": _EXPERTS,
+    "moe_intermediate_size": _EXPERTS,
+    "kv_lora_rank": _LATENT,
+    "q_lora_rank": _LATENT,
+    "sliding_window": _WINDOW,
+    "speculative_config": _DRAFTS,
+    "num_speculative_tokens": _DRAFTS,
+    "scheduling_policy": "an order of the queue other than first come, first served is",
+}

@@ -1,0 +1,149 @@
+"""What the user typed, made ready for Hydra.
+
+Hydra stops at the first override it does not like. So that every mistake is listed in one message, choices
+of options are looked up here, and values are handed on as ``++key=value``, which Hydra lets pass whatever
+the key: unknown keys and bad values then all reach the check of the built scenario.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, ValueType
+from hydra.errors import HydraException
+
+from servesim.check import Problem
+from servesim.config.groups import Groups
+
+_POOL_GPU = re.compile(r"cluster\.\w+\.gpu")
+_FREE_TEXT = re.compile(r"(.*\.)?path")  # keys whose values are text, whatever Hydra would read in them
+
+
+class Overrides:
+    """A command line's overrides: ``ready`` for Hydra, and the ``problems`` of those left out.
+
+    ``misplaced`` are the places whose choice of an option was left out: whatever else were said about
+    them would be said about the default instead. Lists of values are allowed only when ``sweeping``.
+    """
+
+    def __init__(self, typed: Iterable[str], groups: Groups, sweeping: bool = False) -> None:
+        self.ready: list[str] = []
+        self.problems: list[Problem] = []
+        self.misplaced: list[str] = []
+        self._groups = groups
+        self._sweeping = sweeping
+        self._choices: dict[str, list[str]] = {}
+        for text in typed:
+            self._add(text)
+        self._let_cluster_follow()
+
+    def first_values(self) -> list[str]:
+        """Return what is ready, each sweep narrowed to its first value."""
+        if not self._sweeping:
+            return self.ready
+        return [first for text in self.ready if (first := _first_value(text))]
+
+    def _add(self, text: str) -> None:
+        key, equals, value = text.partition("=")
+        if text.startswith("~") or (equals and key.startswith(("+", "hydra.", "hydra/"))):
+            self.ready.append(text)
+        elif not (equals and key):
+            self.problems.append(Problem(text, None, "is not an override; write key=value"))
+        elif _POOL_GPU.fullmatch(key) and not value.startswith("{"):
+            self._choose(f"gpu@{key}", value)
+        elif key in self._groups or "@" in key or "/" in key:
+            self._choose(key, value)
+        else:
+            self._set(key, value)
+
+    def _choose(self, key: str, value: str) -> None:
+        """Add the choice of an option of a group."""
+        override = _parsed(f"{key}={value}")
+        if self._is_stray_sweep(override, key, value):
+            return
+        names = [value] if override is None else _names(override, value)
+        found = [problem for name in names if (problem := self._groups.problem(key, name))]
+        self.problems += found
+        if found:
+            self.misplaced.append(key.rpartition("@")[2].replace("/", "."))
+        else:
+            self.ready.append(f"{key}={value}")
+            self._choices[key] = names
+
+    def _set(self, key: str, value: str) -> None:
+        """Add the value of a key; what Hydra cannot read, and all free text, is quoted."""
+        override = _parsed(f"++{key}={value}")
+        if _FREE_TEXT.fullmatch(key):
+            if not (self._sweeping and _is_sweep(override)) and not value.startswith(("'", '"')):
+                override = None
+        elif self._is_stray_sweep(override, key, value):
+            return
+        text = f"++{key}={value if override else quoted(value)}"
+        if override or _parsed(text):
+            self.ready.append(text)
+        else:
+            self.problems.append(Problem(f"{key}={value}", None, "is not an override; write key=value"))
+
+    def _is_stray_sweep(self, override: Override | None, key: str, value: str) -> bool:
+        stray = _is_sweep(override) and not self._sweeping
+        if stray:
+            self.problems.append(Problem(key, value, "several values are several runs: add -m"))
+        return stray
+
+    def _let_cluster_follow(self) -> None:
+        """Add a problem where the cluster cannot follow a scheduler of the user's own."""
+        if "scheduler" in self.misplaced:
+            self.misplaced.append("cluster")
+        if "cluster" in self._choices or "cluster" in self.misplaced:
+            return
+        for scheduler in self._choices.get("scheduler", []):
+            if self._groups.problem("cluster", scheduler):
+                known = ", ".join(self._groups.options("cluster"))
+                message = f"scheduler={scheduler} needs cluster=... beside it; the options are {known}"
+                self.problems.append(Problem("cluster", None, message))
+                self.misplaced.append("cluster")
+                self.ready.append("cluster=continuous")
+
+
+def quoted(text: str) -> str:
+    """Return ``text`` as a quoted string of Hydra's grammar, which takes it as it stands."""
+    escaped = re.sub(r"(\\*)'", lambda match: match[1] * 2 + r"\'", text)
+    trailing = len(escaped) - len(escaped.rstrip("\\"))
+    return f"'{escaped}{trailing * chr(92)}'"
+
+
+def _parsed(text: str) -> Override | None:
+    try:
+        return OverridesParser.create().parse_override(text)
+    except HydraException:
+        return None
+
+
+def _is_sweep(override: Override | None) -> bool:
+    return override is not None and override.is_sweep_override()
+
+
+def _sweep_values(override: Override) -> list[str]:
+    """Return the values of a sweep; none where only Hydra knows them (``glob``)."""
+    known = (ValueType.CHOICE_SWEEP, ValueType.SIMPLE_CHOICE_SWEEP, ValueType.RANGE_SWEEP)
+    return list(override.sweep_string_iterator()) if override.value_type in known else []
+
+
+def _names(override: Override, value: str) -> list[str]:
+    """Return the options that an override chooses; none where Hydra or the configuration decides."""
+    if override.is_sweep_override():
+        return _sweep_values(override)
+    name = override.value()
+    names = [name if isinstance(name, str) else value]
+    return [name for name in names if "${" not in name]
+
+
+def _first_value(text: str) -> str | None:
+    """Return an override with the first value of its sweep; None where only Hydra knows its values."""
+    override = _parsed(text)
+    if override is None or not override.is_sweep_override():
+        return text
+    values = _sweep_values(override)
+    return f"{override.get_key_element()}={values[0]}" if values else None

@@ -1,0 +1,48 @@
+"""The options that the configuration's folders offer."""
+
+from pathlib import Path
+
+import pytest
+
+from servesim.check import ConfigError
+from servesim.config.groups import Groups, conf_dir
+
+
+@pytest.fixture
+def groups(tmp_path: Path) -> Groups:
+    for name in ("gpu/small.yaml", "gpu/large.yaml", "gpu/mine/odd.yaml", "load/shape/flat.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    return Groups([tmp_path])
+
+
+def test_a_group_is_a_folder(groups: Groups) -> None:
+    assert "gpu" in groups
+    assert "load/shape" in groups
+    assert not any(name in groups for name in ("cpu", "", "..", "/", "gpu/..", "gpu/small.yaml"))
+
+
+def test_options_are_its_files(groups: Groups) -> None:
+    assert groups.options("gpu") == ["large", "small"]
+    assert groups.problem("gpu", "small") is None
+    assert groups.problem("gpu", "mine/odd") is None
+    assert groups.problem("gpu@pool.gpu", "small") is None
+
+
+def test_another_option_is_told_with_the_known_ones(groups: Groups) -> None:
+    assert str(groups.problem("gpu", "smal")) == (
+        "gpu = 'smal': is not modelled in this version; the options are large or small (nearest: small)"
+    )
+    assert str(groups.problem("gpu", "../load/shape/flat")).startswith("gpu = '../load/shape/flat': is not")
+    assert str(groups.problem("cpu/x", "y")) == "cpu/x = 'y': there is no such group of options"
+
+
+def test_a_folder_of_the_users_adds_to_the_shipped_ones(groups: Groups) -> None:
+    both = Groups.of(groups.folders[0])
+    assert {"small", "h100-sxm"} < set(both.options("gpu"))
+    assert both.folders[0] == conf_dir()
+
+
+def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such folder"):
+        Groups.of(tmp_path / "none")

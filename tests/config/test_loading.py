@@ -1,0 +1,298 @@
+"""Loading: every shipped option builds, and every mistake is listed."""
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import hydra
+import pytest
+from hydra.core.global_hydra import GlobalHydra
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from servesim import ConfigError, load
+from servesim.check import Problem
+from servesim.cluster.pools import Pool, PrefillDecode
+from servesim.config.groups import Groups, conf_dir
+from servesim.engine.continuous import Continuous
+from servesim.engine.static import Static
+from servesim.workload.arrivals import Gamma, Poisson
+
+GROUPS = Groups.of(None)
+CHOICES = [
+    (group, option)
+    for group in sorted(
+        path.relative_to(conf_dir()).as_posix() for path in conf_dir().rglob("*") if path.is_dir()
+    )
+    for option in GROUPS.options(group)
+    if option != "trace"  # names no file until the user does
+]
+
+
+def faults(*overrides: str, **more: Any) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load(*overrides, **more)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_the_default_is_a_70b_on_one_node_under_continuous_batching() -> None:
+    scenario = load()
+    assert (scenario.model.name, scenario.model.weights_dtype, scenario.gpu.name) == (
+        "llama3.1-70b",
+        "fp8",
+        "h100-sxm",
+    )
+    assert isinstance(scenario.scheduler, Continuous)
+    assert scenario.cluster == Pool(replicas=2, tensor_parallel_size=4, gpus_per_node=8)
+    assert isinstance(scenario.workload.arrivals, Poisson)  # type: ignore[union-attr]
+    assert scenario.calibration.name == "roofline"
+
+
+@pytest.mark.parametrize(("group", "option"), CHOICES)
+def test_every_shipped_option_builds(group: str, option: str) -> None:
+    beside = {"cluster": f"scheduler={option}"}.get(group, "seed=1")
+    load(f"{group}={option}", beside, "ignore_capacity=true")
+
+
+def test_every_group_has_a_default_that_a_folder_offers() -> None:
+    assert {group for group, _ in CHOICES} >= {
+        "model",
+        "gpu",
+        "scheduler",
+        "cluster",
+        "router",
+        "workload/lengths",
+    }
+
+
+def test_overrides_reach_their_fields() -> None:
+    scenario = load(
+        "scheduler=static",
+        "scheduler.batch_size=8",
+        "workload/arrivals=gamma",
+        "workload.arrivals.burstiness=2",
+    )
+    assert isinstance(scenario.scheduler, Static)
+    assert scenario.scheduler.batch_size == 8
+    assert scenario.workload.arrivals == Gamma(4.0, 2)  # type: ignore[union-attr]
+
+
+def test_whole_numbers_may_be_written_as_floats() -> None:
+    assert load("workload.requests=1e6").workload.requests == 1_000_000
+
+
+def test_pools_follow_the_gpu_unless_they_name_their_own() -> None:
+    scenario = load(
+        "scheduler=disaggregated",
+        "gpu.usd_per_hour=2",
+        "cluster.prefill.gpu=h200-sxm",
+        "cluster.decode.gpu.max_w=500",
+    )
+    assert isinstance(scenario.cluster, PrefillDecode)
+    prefill, decode = scenario.cluster.prefill.gpu, scenario.cluster.decode.gpu
+    assert prefill is not None
+    assert decode is not None
+    assert prefill.name == "h200-sxm"
+    assert (decode.name, decode.usd_per_hour, decode.max_w) == ("h100-sxm", 2, 500)
+    assert load("scheduler=disaggregated").cluster.prefill.gpu is None  # type: ignore[union-attr]
+
+
+def test_everything_wrong_is_listed_at_once() -> None:
+    found = faults(
+        "gpu=b200-sxm",
+        "schedulr=x",
+        "scheduler.max_num_seq=3",
+        "workload.arrivals.rate_rps=0",
+        "seed=-1",
+        "oops",
+    )
+    assert [line.partition(":")[0] for line in found] == [
+        "gpu = 'b200-sxm'",
+        "oops",
+        "schedulr = 'x'",
+        "scheduler.max_num_seq = 3",
+        "workload.arrivals.rate_rps = 0",
+        "seed = -1",
+    ]
+    assert "did you mean scheduler.max_num_seqs?" in found[3]
+    assert "above 0 (requests/s)" in found[4]
+
+
+@pytest.mark.parametrize("rate", ["0", "-1", "nan", "inf", "-inf", "null", "fast", "[1]", "true", "{a: 1}"])
+def test_a_rate_is_a_finite_positive_number(rate: str) -> None:
+    (line,) = faults(f"workload.arrivals.rate_rps={rate}")
+    assert line.startswith("workload.arrivals.rate_rps")
+    assert line.endswith("(requests/s)")
+
+
+@pytest.mark.parametrize(
+    ("override", "path"),
+    [
+        ("engine_overhead=vllm-0.12", "engine_overhead"),
+        ("experiment=frontier", "experiment"),
+        ("calibration=auto", "calibration"),
+        ("gpu=b200-sxm", "gpu"),
+        ("model=deepseek-v3", "model"),
+        ("model.num_local_experts=8", "model.num_local_experts"),
+        ("scheduler.enable_prefix_caching=true", "scheduler.enable_prefix_caching"),
+        ("cluster.pipeline_parallel_size=2", "cluster.pipeline_parallel_size"),
+        ("cluster.data_parallel_size=2", "cluster.data_parallel_size"),
+        ("cluster.enable_expert_parallel=true", "cluster.enable_expert_parallel"),
+    ],
+)
+def test_what_comes_later_is_refused_in_a_clear_sentence(override: str, path: str) -> None:
+    (line,) = faults(override)
+    assert line.startswith(f"{path} = ")
+    assert "not modelled in this version" in line
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["scheduler=static", "scheduler.max_num_seqs=8"], "batch_size"),
+        (["scheduler=disaggregated", "cluster.replicas=4"], "cluster.prefill.replicas"),
+        (["cluster.prefill.replicas=4"], "scheduler=disaggregated"),
+        (["cluster.prefill.gpu=h200-sxm"], "not part of the configuration chosen here"),
+        (["workload.arrivals.burstiness=2"], "workload/arrivals=gamma"),
+        (["workload.arrivals=gamma"], "workload/arrivals=NAME"),
+        (["rate_rps=3"], "did you mean workload.arrivals.rate_rps?"),
+        (["cluster.tensor_parallel_size=3"], "64 query heads"),
+        (["model=llama3.1-405b", "cluster.tensor_parallel_size=1"], "weights"),
+        (["gpu.nvlink_bytes_per_s=0"], "bytes/s"),
+        (["scheduler.max_model_len=100000000"], "max_model_len"),
+        (["workload=trace"], "workload.path"),
+        (["workload=trace", "workload.path=/nowhere/a b,(c)=d.csv"], "no such file"),
+        (["~gpu.idle_w"], "gpu.idle_w: is missing"),
+        (["seed=${nothing}"], "nothing"),
+        (["+seed=3"], "seed"),
+        (["hydra.nothing=3"], "hydra.nothing"),
+    ],
+)
+def test_each_mistake_is_told_with_a_way_out(overrides: list[str], words: str) -> None:
+    assert words in faults(*overrides)[0]
+
+
+def test_the_arrivals_of_a_trace_are_told_beside_the_rest() -> None:
+    found = faults("workload=trace", "workload/arrivals=gamma", "workload/lengths=code", "seed=x")
+    assert [line.partition(" ")[0] for line in found] == [
+        "workload/arrivals",
+        "workload/lengths",
+        "workload.path:",
+        "seed",
+    ]
+
+
+def test_a_wrong_choice_says_nothing_of_what_stands_in_for_it() -> None:
+    assert len(faults("scheduler=continous", "scheduler.max_num_seqs=0", "cluster.replicas=0")) == 1
+    assert len(faults("gpu=b200-sxm", "model=llama3.1-405b")) == 1
+
+
+KEYS = [
+    *(
+        "workload",
+        "workload.path",
+        "workload.arrivals.rate_rps",
+        "workload.arrivals.kind",
+        "workload.lengths.table",
+    ),
+    *(
+        "gpu",
+        "gpu.",
+        "gpu@x",
+        "gpu@cluster.prefill.gpu",
+        "cluster.prefill",
+        "cluster.prefill.gpu",
+        "workload/arrivals",
+    ),
+    *(
+        "seed",
+        "foo",
+        "a b",
+        "",
+        "..",
+        "+a",
+        "++gpu.x",
+        "~gpu",
+        "hydra",
+        "hydra.x",
+        "hydra.mode",
+        "hydra.searchpath",
+    ),
+    *("_target_", "defaults", "slo", "scheduler.kind", "model.hidden_size"),
+]
+VALUES = [
+    *(
+        "1",
+        "0",
+        "null",
+        "nan",
+        "inf",
+        "[1",
+        "{a:1}",
+        "{}",
+        "[]",
+        "a=b",
+        "(",
+        "'",
+        '"x',
+        "${gpu}",
+        "${x",
+        "???",
+        "1,2",
+    ),
+    *(
+        "range(1,3)",
+        "true",
+        "1e400",
+        "9" * 400,
+        "\x00",
+        "é",
+        "a\\",
+        "glob(*)",
+        "choice(",
+        "tag(a)",
+        "../config",
+        "@",
+    ),
+    *("${oc.env:NOTHING}", "static", "gamma", "h100-sxm"),
+]
+WORDS = (st.sampled_from(KEYS), st.sampled_from(["=", ""]), st.sampled_from(VALUES))
+
+
+@given(st.lists(st.tuples(*WORDS), max_size=3))
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+def test_whatever_is_typed_gives_a_scenario_or_a_list_of_problems(typed: list[tuple[str, str, str]]) -> None:
+    found: tuple[Problem, ...] | None = None
+    try:
+        load(*("".join(parts) for parts in typed))
+    except ConfigError as error:
+        found = error.problems
+    assert found is None or all(str(problem) for problem in found)
+
+
+def test_a_folder_of_the_users_offers_options(tmp_path: Path) -> None:
+    (tmp_path / "slo").mkdir()
+    (tmp_path / "slo" / "my own.yaml").write_text("ttft_s: 0.1\nattainment: 0.5\n")
+    assert load("slo=my own", config_dir=tmp_path).slo.ttft_s == 0.1
+    assert "my own" in faults("slo=mine", config_dir=tmp_path)[0]
+
+
+@pytest.mark.parametrize("text", ["a: [", "- 1\n", "a: {b: c: d}", "\t", "ttft_s: ${nowhere}", "\x00"])
+def test_a_broken_file_of_the_users_is_told(tmp_path: Path, text: str) -> None:
+    (tmp_path / "slo").mkdir()
+    (tmp_path / "slo" / "mine.yaml").write_text(text)
+    assert len(faults("slo=mine", config_dir=tmp_path)) == 1
+
+
+def test_loading_leaves_a_program_that_uses_hydra_alone(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("own: 1\n")
+    with hydra.initialize_config_dir(str(tmp_path), version_base="1.3"):
+        load()
+        assert hydra.compose("config") == {"own": 1}
+    assert not GlobalHydra.instance().is_initialized()
+
+
+def test_schedulers_and_clusters_must_agree() -> None:
+    for scheduler, cluster in itertools.permutations(["continuous", "disaggregated"], 2):
+        (line,) = faults(f"scheduler={scheduler}", f"cluster={cluster}")
+        assert line.startswith("cluster")
