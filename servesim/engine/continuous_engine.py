@@ -131,8 +131,9 @@ class ContinuousEngine:
             self._admit_from(self.waiting, now)
 
     def _admit_from(self, queue: deque[Request], now: float) -> None:
-        chunks, running = self._chunks, self.running
-        budget = self.token_budget - self.decodes.count - (chunks[0][1] if chunks else 0)
+        running, budget = self.running, self.token_budget - self.decodes.count
+        for _, tokens in self._chunks:
+            budget -= tokens
         while queue and budget > 0 and len(running) < self.max_num_seqs:
             request = queue[0]
             missing = tokens = request.missing_tokens()
