@@ -1,0 +1,1 @@
+"""What the users send: when, and how many tokens in and out."""

@@ -1,0 +1,99 @@
+"""Arrival processes: when requests are sent.
+
+An open-loop process is a unit-rate process of gaps with mean 1, mapped to seconds. Request i therefore has
+the same unit gap at every rate, and a curve of rates is followed exactly, by rescaling time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from servesim.check import quantity
+from servesim.workload.batch import FloatArray
+
+
+class OpenLoop(Protocol):
+    """An arrival process that does not look at the answers."""
+
+    def unit_gaps(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Draw the next ``count`` gaps of the unit-rate process (mean 1, no unit)."""
+
+    def times(self, unit_times: FloatArray) -> FloatArray:
+        """Map the cumulated unit gaps to moments of sending (seconds), in the same order."""
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """Independent gaps with mean ``1 / rate_rps``."""
+
+    rate_rps: float = quantity("requests/s", above=0)
+
+    @property
+    def gap_mean_s(self) -> float:
+        """Return the mean gap (seconds)."""
+        return 1.0 / self.rate_rps
+
+    def times(self, unit_times: FloatArray) -> FloatArray:
+        """Map cumulated unit gaps to seconds."""
+        return unit_times / self.rate_rps
+
+
+@dataclass(frozen=True)
+class Poisson(Renewal):
+    """Exponential gaps: users who know nothing of each other."""
+
+    gap_scv: ClassVar[float] = 1.0
+    hints: ClassVar[Mapping[str, str]] = {"burstiness": "choose workload/arrivals=gamma"}
+
+    def unit_gaps(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Draw exponential gaps with mean 1."""
+        return rng.standard_exponential(count)
+
+
+@dataclass(frozen=True)
+class Gamma(Renewal):
+    """Gamma gaps of shape ``burstiness``: 1 is Poisson, less is burstier, more is steadier.
+
+    The parameter is that of ``vllm bench serve --burstiness`` (vLLM, vllm/benchmarks/serve.py): shape k
+    and scale 1/(rate * k), so the mean gap is 1/rate and its squared coefficient of variation 1/k. Gaps
+    are not rescaled afterwards to hit N/rate in total, which would make them dependent.
+    """
+
+    burstiness: float = quantity("gamma shape", above=0)
+
+    @property
+    def gap_scv(self) -> float:
+        """Return the squared coefficient of variation of the gaps."""
+        return 1.0 / self.burstiness
+
+    def unit_gaps(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Draw gamma gaps with mean 1."""
+        return rng.standard_gamma(self.burstiness, count) / self.burstiness
+
+
+@dataclass(frozen=True)
+class Constant(Renewal):
+    """Equal gaps: a metronome."""
+
+    gap_scv: ClassVar[float] = 0.0
+    hints: ClassVar[Mapping[str, str]] = {"burstiness": "choose workload/arrivals=gamma"}
+
+    def unit_gaps(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Return gaps of 1; nothing is drawn."""
+        return np.ones(count)
+
+
+@dataclass(frozen=True)
+class ClosedLoop:
+    """``concurrency`` users, each of whom sends the next request when the last answer has ended."""
+
+    concurrency: int = quantity("users", at_least=1)
+
+    hints: ClassVar[Mapping[str, str]] = {
+        "rate_rps": "the answers set the rate of a closed loop; set workload.arrivals.concurrency, "
+        "or choose workload/arrivals=poisson"
+    }

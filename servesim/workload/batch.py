@@ -1,0 +1,40 @@
+"""A batch of requests as the client will send them: columns of equal length."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+#: Rows that a workload yields at a time: enough for numpy to be fast, few enough to keep memory flat.
+BATCH_ROWS = 8192
+
+
+class Batch(NamedTuple):
+    """Requests in order of sending: ``sent_s`` (seconds, sorted), ``input_tokens``, ``output_tokens``."""
+
+    sent_s: FloatArray
+    input_tokens: IntArray
+    output_tokens: IntArray
+
+    @property
+    def size(self) -> int:
+        """Return the number of requests."""
+        return len(self.sent_s)
+
+    def rows(self, start: int, stop: int) -> Batch:
+        """Return the requests ``start`` up to, but not including, ``stop``."""
+        kept = slice(start, stop)
+        return Batch(self.sent_s[kept], self.input_tokens[kept], self.output_tokens[kept])
+
+    def until(self, requests: int | None, duration_s: float | None) -> Batch:
+        """Return the requests up to the first limit reached: their number, or the end of the sending.
+
+        ``duration_s`` is exclusive: a request whose moment is the end itself is not sent.
+        """
+        sent = self.size if duration_s is None else int(np.searchsorted(self.sent_s, duration_s))
+        return self.rows(0, sent if requests is None else min(sent, requests))
