@@ -1,0 +1,39 @@
+"""What was done to the rows of a trace before they became requests."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Notes:
+    """Counts of what was read, left out and changed."""
+
+    rows: int
+    """Rows of the file."""
+    requests: int
+    """Requests made of them; the rest lies outside the window or past ``requests`` or ``duration_s``."""
+    out_of_order: int
+    """Rows of the file that are earlier than the row before them; all were sorted by time."""
+    same_time: int
+    """Requests sent at the very time of the one before them."""
+    zero_outputs: int
+    """Requests of 0 output tokens, which run as 1."""
+    shifted_s: float
+    """Recorded time of the first request (seconds), which became 0."""
+
+    def as_dict(self) -> dict[str, int | float]:
+        """Return the counts by name."""
+        return dataclasses.asdict(self)
+
+    def lines(self) -> list[str]:
+        """Return one sentence for each thing that was done; nothing done, no sentence."""
+        sentences = {
+            f"{self.rows - self.requests:,} of {self.rows:,} rows left out": self.rows - self.requests,
+            f"{self.out_of_order:,} rows out of order: sorted by time": self.out_of_order,
+            f"{self.same_time:,} requests at the same time as the one before": self.same_time,
+            f"{self.zero_outputs:,} requests with 0 output tokens: run as 1": self.zero_outputs,
+            f"times shifted by {-self.shifted_s:,.3f} s: the first request is sent at 0": self.shifted_s,
+        }
+        return [sentence for sentence, count in sentences.items() if count]

@@ -1,0 +1,86 @@
+"""Synthetic traffic: an arrival process and a distribution of lengths."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from servesim.check import quantity
+from servesim.streams import Streams
+from servesim.workload.arrivals import ClosedLoop, OpenLoop
+from servesim.workload.batch import BATCH_ROWS, Batch, FloatArray
+from servesim.workload.lengths import Lengths
+from servesim.workload.notes import Notes
+
+#: Requests of a synthetic workload that names no limit.
+DEFAULT_REQUESTS = 2000
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """Requests drawn from an arrival process and a distribution of lengths, in streams of their own.
+
+    The sending ends with ``requests`` or after ``duration_s``, whichever is reached first; without either,
+    after 2,000 requests.
+    """
+
+    arrivals: OpenLoop | ClosedLoop
+    lengths: Lengths
+    requests: int | None = quantity("requests", at_least=1, default=None)
+    duration_s: float | None = quantity("s", above=0, default=None)
+
+    notes: ClassVar[Notes | None] = None
+    hints: ClassVar[Mapping[str, str]] = {
+        "rate_rps": "set workload.arrivals.rate_rps",
+        "path": "choose workload=trace",
+        "rate_scale": "set workload.arrivals.rate_rps, or choose workload=trace",
+    }
+
+    @property
+    def concurrency(self) -> int | None:
+        """Return the number of users of a closed loop; None where the traffic is open-loop."""
+        return self.arrivals.concurrency if isinstance(self.arrivals, ClosedLoop) else None
+
+    @property
+    def open_loop(self) -> bool:
+        """Return whether requests are sent at their own times, whatever becomes of the others."""
+        return not isinstance(self.arrivals, ClosedLoop)
+
+    def batches(self, streams: Streams) -> Iterator[Batch]:
+        """Yield the requests in order of sending, at most ``BATCH_ROWS`` at a time.
+
+        In a closed loop every ``sent_s`` is 0: the client decides when to send, and it is also the client
+        that stops at ``duration_s`` (the batches are endless where that is the only limit).
+        """
+        left = self._most_requests()
+        normals = streams.stream("lengths")
+        for sent_s in self._moments(streams.stream("arrivals")):
+            lengths = self.lengths.tokens(normals.standard_normal((BATCH_ROWS, 2)))
+            batch = Batch(sent_s, *lengths).until(left, self.duration_s)
+            if batch.size:
+                yield batch
+            left -= batch.size
+            if not left or batch.size < BATCH_ROWS:
+                return
+
+    def _most_requests(self) -> int:
+        if self.requests is not None:
+            return self.requests
+        return DEFAULT_REQUESTS if self.duration_s is None else sys.maxsize
+
+    def _moments(self, rng: np.random.Generator) -> Iterator[FloatArray]:
+        """Yield the moments of sending (seconds), ``BATCH_ROWS`` at a time, without end."""
+        unit_time = 0.0
+        while isinstance(self.arrivals, ClosedLoop):
+            yield np.zeros(BATCH_ROWS)
+        while True:
+            # Summing from the time reached, gap by gap, gives the same bits in batches of any size.
+            gaps = self.arrivals.unit_gaps(rng, BATCH_ROWS)
+            gaps[0] += unit_time
+            unit_times = np.cumsum(gaps)
+            unit_time = unit_times[-1]
+            yield self.arrivals.times(unit_times)

@@ -1,0 +1,72 @@
+"""Every shipped option of the workload groups builds, and nothing is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from servesim.check import check
+from servesim.streams import Streams
+from servesim.workload.arrivals import ClosedLoop, Constant, Gamma, Poisson
+from servesim.workload.lengths import Fixed, Geometric, Lognormal, Uniform
+from servesim.workload.quantiles import Quantiles
+from servesim.workload.schedule import Schedule
+from servesim.workload.synthetic import Synthetic
+from servesim.workload.trace import Trace
+
+CONF = Path(__file__).parents[2] / "conf" / "workload"
+ARRIVALS = {
+    "poisson": Poisson,
+    "gamma": Gamma,
+    "constant": Constant,
+    "schedule": Schedule,
+    "closed_loop": ClosedLoop,
+}
+LENGTHS = {
+    "quantiles": Quantiles,
+    "fixed": Fixed,
+    "uniform": Uniform,
+    "lognormal": Lognormal,
+    "geometric": Geometric,
+}
+
+
+def options(group: str) -> list[Path]:
+    return sorted((CONF / group).glob("*.yaml"))
+
+
+def built(path: Path, kinds: dict[str, type]) -> Any:
+    values = yaml.safe_load(path.read_text())
+    return kinds[values.pop("kind")](**values)
+
+
+def test_every_kind_has_an_option() -> None:
+    kinds = {yaml.safe_load(path.read_text())["kind"] for path in options("arrivals") + options("lengths")}
+    assert kinds == ARRIVALS.keys() | LENGTHS.keys()
+
+
+@pytest.mark.parametrize("lengths", options("lengths"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("arrivals", options("arrivals"), ids=lambda path: path.stem)
+def test_any_arrivals_go_with_any_lengths(arrivals: Path, lengths: Path) -> None:
+    values = yaml.safe_load((CONF / "synthetic.yaml").read_text())
+    assert values.pop("kind") == "synthetic"
+    del values["defaults"]
+    workload = Synthetic(built(arrivals, ARRIVALS), built(lengths, LENGTHS), **values)
+    check(workload, "workload")
+    assert sum(batch.size for batch in workload.batches(Streams(0))) == 2000
+
+
+def test_a_trace_lacks_its_path_only() -> None:
+    values = yaml.safe_load((CONF / "trace.yaml").read_text())
+    assert values.pop("kind") == "trace"
+    assert values.pop("path") is None
+    assert Trace("x", **values) == Trace("x")
+
+
+def test_the_shipped_day_sends_4_requests_per_second_on_average() -> None:
+    day = built(CONF / "arrivals" / "schedule.yaml", ARRIVALS)
+    sizes = [batch.size for batch in Synthetic(day, Fixed(1, 1), duration_s=day.period_s).batches(Streams(0))]
+    assert abs(sum(sizes) - 4 * 86_400) <= 4.5 * (4 * 86_400) ** 0.5
