@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from servesim import __version__
 from servesim.check import Problem, quantity
@@ -46,6 +46,9 @@ class Scenario:
     seed: int = quantity(at_least=0, default=0)
     steady: bool = quantity(default=False)
     horizon_s: float | None = quantity("s", above=0, default=None)
+
+    #: the fields that `problems` looks at; it is asked whenever these are right in themselves
+    concerns: ClassVar[tuple[str, ...]] = ("model", "gpu", "scheduler", "cluster", "ignore_capacity")
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong between components: parallelism, memory, lengths."""
