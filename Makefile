@@ -1,0 +1,29 @@
+# The verbs of servesim. Each sets up .venv first, from nothing but Python 3.11.
+
+.PHONY: run test format lint types layers check
+
+run: .venv/installed
+	.venv/bin/servesim
+
+test: .venv/installed
+	.venv/bin/pytest
+
+format: .venv/installed
+	.venv/bin/ruff format .
+
+lint: .venv/installed
+	.venv/bin/ruff check .
+
+types: .venv/installed
+	.venv/bin/mypy
+
+layers: .venv/installed
+	.venv/bin/lint-imports
+
+check: .venv/installed test lint types layers
+	.venv/bin/ruff format --check .
+
+.venv/installed: pyproject.toml
+	python3.11 -m venv .venv
+	.venv/bin/pip install --quiet --editable '.[test]'
+	touch $@

@@ -1,0 +1,132 @@
+"""The ``servesim`` command."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from servesim import __version__
+from servesim.check import ConfigError, Problem
+from servesim.config.groups import Groups
+
+CLEAN, WRONG_INPUT, NOT_CLEAN, INTERRUPTED = 0, 1, 3, 130
+
+_HELP = """\
+servesim simulates LLM serving on GPU clusters: latency, throughput and cost, without a GPU.
+
+  servesim                                      a 70B model on one node of eight H100s, conversation traffic
+  servesim scheduler=disaggregated workload.arrivals.rate_rps=12
+  servesim model=llama3.1-8b cluster.replicas=8 cluster.tensor_parallel_size=1
+  servesim workload=trace workload.path=trace.csv workload.rate_scale=2
+  servesim -m scheduler=static,continuous,disaggregated         one run each, and a table that compares them
+
+Choose an option with group=name:
+{groups}
+
+Set a value with key=value, such as scheduler.max_num_seqs=256, slo.ttft_s=0.5 or gpu.usd_per_hour=2.5.
+`servesim --cfg job` prints every key with its value; the files under
+{conf} explain them.
+
+  -m, --multirun      run every combination of the values given as a,b,c
+  --config-dir DIR    also look for options in a folder of your own, laid out as conf/
+  --cfg job           print the configuration instead of running it
+  --version           print the version
+  --hydra-help        what else the command line can do (it is Hydra's)
+
+A run writes its requests, steps, summary and configuration to runs/<date>_<time>/. Exit status: 0 clean;
+1 error in the input; 3 not clean (requests were dropped, timed out or left over).
+"""
+
+_GROUPS = (
+    "model",
+    "gpu",
+    "scheduler",
+    "router",
+    "workload",
+    "workload/arrivals",
+    "workload/lengths",
+    "slo",
+    "pricing",
+    "calibration",
+)
+_VERBS = ("plan", "dashboard", "explain", "memory", "trace", "validate")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with ``arguments`` (the command line's) and return its exit status."""
+    try:
+        return _dispatch(sys.argv[1:] if arguments is None else arguments)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return WRONG_INPUT
+    except KeyboardInterrupt:
+        print("servesim: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has left, such as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLEAN
+    except OSError as error:
+        print(f"servesim: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+        return WRONG_INPUT
+
+
+def _dispatch(arguments: Sequence[str]) -> int:
+    """Answer what needs no scenario at once; the rest is worth importing Hydra and the simulator for."""
+    options = _parser().parse_intermixed_args(arguments)
+    if options.help:
+        print(_help())
+        return CLEAN
+    if options.version:
+        print(f"servesim {__version__}")
+        return CLEAN
+    _refuse_what_is_not_there(options)
+    from servesim.jobs import run_jobs
+
+    return run_jobs(options)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises what is wrong with the options as any other error in the input."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError([Problem("", None, f"{message}; see servesim --help")])
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser of the options: those of Hydra's that are handed on, and servesim's own."""
+    parser = _Parser(prog="servesim", add_help=False, allow_abbrev=False)
+    parser.add_argument("overrides", nargs="*")
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("--version", action="store_true")
+    parser.add_argument("-cd", "--config-dir", type=Path)
+    parser.add_argument("-cp", "--config-path")
+    parser.add_argument("-cn", "--config-name")
+    parser.add_argument("-p", "--package")
+    parser.add_argument("--resolve", action="store_true")
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("-r", "--run", action="store_true")
+    action.add_argument("-m", "--multirun", action="store_true")
+    action.add_argument("-c", "--cfg", choices=["job", "hydra", "all"])
+    action.add_argument("-i", "--info", nargs="?", const="all")
+    action.add_argument("-sc", "--shell-completion", action="store_true")
+    action.add_argument("--hydra-help", action="store_true")
+    return parser
+
+
+def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
+    if options.config_path:
+        message = "would replace servesim's own files; use --config-dir"
+        raise ConfigError([Problem("--config-path", None, message)])
+    verb = next(iter(options.overrides), "")
+    if verb in _VERBS:
+        raise ConfigError([Problem(verb, None, "this verb is not part of this version; see servesim --help")])
+
+
+def _help() -> str:
+    groups = Groups.of(None)
+    rows = "\n".join(f"  {group:<19} {', '.join(groups.options(group))}" for group in _GROUPS)
+    return _HELP.format(groups=rows, conf=groups.folders[0])

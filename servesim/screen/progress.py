@@ -1,0 +1,37 @@
+"""A bar that shows how far a run has come, where it lasts long enough for anybody to wonder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+PATIENCE_S = 2.0  # a run that is over sooner shows no bar
+
+
+@contextmanager
+def progress_bar(
+    total: int | None, out: Console, patience_s: float = PATIENCE_S
+) -> Iterator[Callable[[int], None]]:
+    """Yield a function to tell how many requests have been sent; after a while a bar shows it.
+
+    There is no bar where ``out`` is no terminal; ``total`` is None where nobody knows it.
+    """
+    columns = (TextColumn("requests sent"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=out, transient=True)
+    task = bar.add_task("", total=total)
+    started_s = time.monotonic()
+
+    def tell(sent: int) -> None:
+        bar.update(task, completed=sent)
+        if not bar.live.is_started and out.is_terminal and time.monotonic() - started_s >= patience_s:
+            bar.start()
+
+    try:
+        yield tell
+    finally:
+        if bar.live.is_started:
+            bar.stop()

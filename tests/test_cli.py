@@ -1,0 +1,214 @@
+"""The command: what it prints, what it leaves behind, and its exit status."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from servesim import __version__
+from servesim.cli import main
+
+SMALL = "workload.requests=40"
+HEADINGS = [
+    *("Model", "Cluster", "Scheduler", "Traffic", "Memory", "Requests", "Latency", "Throughput", "Per user"),
+    *("Goodput", "Cost", "Energy", "Load", "Notes", "Files"),
+]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def servesim(*arguments: str) -> "subprocess.Popen[str]":
+    """Start the command in a process of its own."""
+    program = "import sys; from servesim.cli import main; sys.exit(main())"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+
+
+def folders(here: Path) -> list[Path]:
+    return sorted(here.glob("runs/*"))
+
+
+def test_a_run_prints_one_screen(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    printed, complaints = capfd.readouterr()
+    lines = printed.splitlines()
+    assert len(lines) <= 45
+    assert max(map(len, lines)) <= 100
+    assert "\x1b" not in printed
+    assert [line.split("  ")[0] for line in lines if line[0] != " "][1:] == HEADINGS
+    assert "2,000 injected = 2,000 completed" in printed
+    assert complaints == ""
+
+
+def test_a_run_leaves_its_tables_its_summary_and_its_configuration(here: Path) -> None:
+    assert main([SMALL, "seed=7"]) == 0
+    (folder,) = folders(here)
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["accounting"]["injected"] == len(pd.read_parquet(folder / "requests.parquet")) == 40
+    assert len(pd.read_parquet(folder / "steps.parquet")) > 0
+    assert yaml.safe_load((folder / "config.yaml").read_text())["seed"] == 7
+
+
+def test_runs_of_the_same_second_have_folders_of_their_own(here: Path) -> None:
+    assert [main([SMALL]), main([SMALL]), main([SMALL])] == [0, 0, 0]
+    assert len(folders(here)) == 3
+
+
+def test_the_folder_can_be_chosen_as_in_any_hydra_application(here: Path) -> None:
+    assert main([SMALL, "hydra.run.dir=mine/x"]) == 0
+    assert (here / "mine" / "x" / "summary.json").is_file()
+    assert not folders(here)
+
+
+def test_several_runs_are_compared_in_a_table(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([SMALL, "-m", "scheduler=static,continuous,disaggregated"]) == 0
+    printed, complaints = capfd.readouterr()
+    rows = [line.split() for line in printed.splitlines()]
+    assert [row[1] for row in rows[2:5]] == [
+        f"scheduler={n}" for n in ("static", "continuous", "disaggregated")
+    ]
+    assert all(row[-1] in ("clean", "saturated") for row in rows[2:5])
+    assert complaints == ""
+    (folder,) = folders(here)
+    found = [json.loads((folder / str(n) / "summary.json").read_text()) for n in range(3)]
+    assert [summary["scenario"]["scheduler"]["kind"] for summary in found] == [
+        "static",
+        "continuous",
+        "disaggregated",
+    ]
+
+
+def test_every_job_runs_and_the_worst_status_counts(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["-m", SMALL, "horizon_s=null,2,-1"]) == 1
+    printed, complaints = capfd.readouterr()
+    outcomes = [" ".join(line.split()[9:]) for line in printed.splitlines()[2:5]]
+    assert outcomes == ["clean", "NOT CLEAN", "error"]
+    assert "horizon_s = -1: must be above 0 (s)" in complaints
+    assert main(["-m", SMALL, "horizon_s=2,null"]) == 3
+
+
+def test_what_is_wrong_with_every_job_is_told_once(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["-m", "sed=3", "workload.arrivals.rate_rps=1,x"]) == 1
+    printed, complaints = capfd.readouterr()
+    assert printed == ""
+    assert complaints.splitlines()[0] == "2 problems in the input:"
+    assert "did you mean seed?" in complaints
+
+
+def test_a_run_that_leaves_requests_over_is_not_clean(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([SMALL, "horizon_s=2"]) == 3
+    assert "NOT CLEAN" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["workload.arrivals.rate_rps=0"],
+        ["gpu=b200-sxm", "seed=x"],
+        ["-m", "gpu=h100-sxm,b200-sxm"],
+        ["-m", "workload=trace", "workload/arrivals=gamma,poisson"],
+        ["plan"],
+        ["nonsense"],
+        ["--nonsense"],
+        ["--config-dir", "nowhere"],
+        ["--config-path", "x"],
+        ["--config-name", "nowhere"],
+        ["--cfg", "nothing"],
+        ["-m", "--cfg", "job"],
+        ["-m", "seed=interval(1,2)"],
+        ["-m", "horizon_s=[1],[2]"],
+        ["hydra.nothing=1"],
+        ["hydra/launcher=nothing"],
+        ["hydra.run.dir=/proc/nowhere"],
+        ["workload=trace", "workload.path=nowhere.csv"],
+    ],
+)
+def test_bad_input_is_refused_in_a_few_lines(
+    arguments: list[str], here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 1
+    printed, complaints = capfd.readouterr()
+    assert printed == ""
+    assert 1 <= len(complaints.splitlines()) <= 4
+    assert "Traceback" not in complaints
+    assert not [path for path in folders(here) if not (path / "multirun.yaml").exists()]
+
+
+def test_options_may_stand_anywhere(here: Path) -> None:
+    (here / "mine" / "slo").mkdir(parents=True)
+    (here / "mine" / "slo" / "strict.yaml").write_text("ttft_s: 0.001\nattainment: 1.0\n")
+    assert main([SMALL, "--config-dir", "mine", "slo=strict"]) == 0
+    summary = json.loads((folders(here)[0] / "summary.json").read_text())
+    assert summary["goodput"]["limits"]["ttft_s"] == 0.001
+    assert main(["seed=1", "-m", "slo=strict,batch", "--config-dir=mine", SMALL]) == 0
+
+
+def test_cfg_prints_the_configuration_and_runs_nothing(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["scheduler=static", "--cfg", "job"]) == 0
+    printed = yaml.safe_load(capfd.readouterr().out)
+    assert printed["scheduler"]["kind"] == "static"
+    assert "hydra" not in printed
+    assert not folders(here)
+
+
+def test_help_shows_the_options_of_every_group(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    printed = capfd.readouterr().out
+    assert all(name in printed for name in ("h100-sxm", "llama3.1-70b", "disaggregated", "closed_loop", "-m"))
+    assert max(map(len, printed.splitlines())) <= 120
+
+
+def test_version_is_the_packages(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capfd.readouterr().out == f"servesim {__version__}\n"
+
+
+@pytest.mark.parametrize("statement", ["import servesim", "from servesim.cli import main; main(['--help'])"])
+def test_nobody_pays_for_imports_that_are_not_needed(statement: str) -> None:
+    program = f"import sys; {statement}; print(*sys.modules, file=sys.stderr)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert not {"numpy", "pandas", "scipy", "hydra", "omegaconf", "plotly", "rich"} & set(done.stderr.split())
+
+
+def test_a_run_imports_neither_pandas_nor_scipys_slow_parts() -> None:
+    program = (
+        f"import sys; from servesim.cli import main; main(['{SMALL}']); print(*sys.modules, file=sys.stderr)"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert not {"pandas", "scipy.stats", "scipy.optimize", "plotly"} & set(done.stderr.split())
+
+
+def test_an_interrupted_run_says_so_in_one_line(here: Path) -> None:
+    process = servesim("workload.requests=100000000")
+    while not list(here.glob("runs/*/*.parquet")) and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    printed, complaints = process.communicate(timeout=60)
+    assert (process.returncode, printed, complaints) == (130, "", "servesim: interrupted\n")
+
+
+def test_a_reader_who_leaves_early_is_no_error() -> None:
+    process = servesim(SMALL)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=60) == 0

@@ -1,0 +1,121 @@
+"""What the README tells to type works, and its two commands are those of the Makefile and of CI."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from servesim import ConfigError, load
+from servesim.cli import main
+from servesim.config.groups import Groups
+from tests.shared import ROOT
+
+README = (ROOT / "README.md").read_text()
+SHELL = [line for block in re.findall(r"```bash\n(.*?)```", README, re.S) for line in block.splitlines()]
+PYTHON = re.findall(r"```python\n(.*?)```", README, re.S)
+RUN, TEST = SHELL[:2]
+EXAMPLES = [shlex.split(line)[1:] for line in SHELL[2:]]
+TRACE = """\
+TIMESTAMP,ContextTokens,GeneratedTokens
+2023-11-16 18:15:46.6805900,374,44
+2023-11-16 18:15:50.9951690,396,9
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trace.csv").write_text(TRACE)
+    return tmp_path
+
+
+def test_the_first_screen_has_two_commands_that_set_up_all_they_need() -> None:
+    first_screen = "\n".join(README.splitlines()[:30])
+    assert re.findall(r"```bash\n(.*)\n```", first_screen) == [RUN, TEST]
+    assert (
+        RUN == "python3.11 -m venv .venv && .venv/bin/pip install --quiet --editable . && .venv/bin/servesim"
+    )
+    assert TEST.startswith(
+        "python3.11 -m venv .venv && .venv/bin/pip install --quiet --editable '.[test]' && "
+    )
+
+
+def test_ci_runs_the_same_test_command() -> None:
+    assert f"\n{TEST} || failed=1\n" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_every_verb_of_the_makefile_is_told() -> None:
+    verbs = re.search(r"\.PHONY: (.*)", (ROOT / "Makefile").read_text())
+    assert verbs is not None
+    assert all(f"`make {verb}`" in README for verb in verbs[1].split())
+
+
+@pytest.mark.parametrize("arguments", EXAMPLES, ids=" ".join)
+def test_every_example_runs(arguments: list[str]) -> None:
+    assert main(arguments) == 0
+
+
+def test_the_python_example_runs(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    (program,) = PYTHON
+    exec(program, {})
+    assert "request_id" in capsys.readouterr().out
+    assert (here / "runs" / "mine" / "summary.json").is_file()
+
+
+def test_every_option_is_told() -> None:
+    groups = Groups.of(None)
+    table = dict(re.findall(r"^\| `([\w/]+)` \| (.*) \|$", README, re.M))
+    assert set(table) == {
+        "model",
+        "gpu",
+        "scheduler",
+        "router",
+        "workload",
+        "workload/arrivals",
+        "workload/lengths",
+        "slo",
+    }
+    for group, cell in table.items():
+        assert {option for option in groups.options(group) if f"`{option}`" not in cell} == set()
+
+
+def test_every_key_that_is_told_exists() -> None:
+    keys = [
+        "slo.ttft_s=1",
+        "slo.tpot_s=1",
+        "slo.e2e_s=1",
+        "slo.attainment=1",
+        "workload.requests=1",
+        "seed=1",
+    ]
+    keys += re.findall(r"`((?:gpu|model)\.\w+=[\w.]+)`", README)
+    scheduler = re.search(r"`(scheduler\.max_num_seqs.*)` \| as in vLLM", README)
+    assert scheduler is not None
+    names = re.findall(r"\.(\w+)`", f"{scheduler[1]}`")
+    assert len(names) == 8
+    assert main([*keys, "--cfg", "job"]) == 0
+    with pytest.raises(ConfigError) as caught:
+        load(*(f"scheduler.{name}=wrong" for name in names))
+    assert all("unknown" not in problem.message for problem in caught.value.problems)
+    assert len(caught.value.problems) == len(names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "ending"), [(RUN, r"Files +runs/"), (f"{TEST} tests/test_check.py", r"\d+ passed")]
+)
+def test_the_two_commands_work_in_a_fresh_clone(command: str, ending: str, here: Path) -> None:
+    clone = here / "clone"
+    shutil.copytree(
+        ROOT, clone, ignore=shutil.ignore_patterns(".git", ".venv", "runs", "__pycache__", ".*_cache")
+    )
+    clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=clone, env=clean, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(ending, done.stdout)
