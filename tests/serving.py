@@ -1,0 +1,237 @@
+"""Serves requests with engines alone: no model, no GPU, no files, and every figure fits on a napkin.
+
+A token's KV is one byte, so a transfer moves as many bytes as the prompt has tokens.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from servesim.cluster.client import ClosedLoop, OpenLoop
+from servesim.cluster.cluster import Cluster, DisaggregatedCluster, PooledCluster
+from servesim.cluster.deployment import Deployment, Role
+from servesim.cluster.disaggregated import Disaggregated
+from servesim.cluster.router import Pick, RoundRobin, Router
+from servesim.cluster.transfer import Links
+from servesim.engine.clock import Clock
+from servesim.engine.continuous import Continuous
+from servesim.engine.log import COMPLETED, GAP_FIELDS, REQUEST_FIELDS, STEP_FIELDS
+from servesim.engine.static import Static
+from servesim.streams import Streams
+from servesim.workload.batch import Batch
+from servesim.workload.request import Request
+from servesim.workload.synthetic import Synthetic
+from tests.costs import AffineStepTime
+
+PLENTY = 10**9
+
+#: One request: when it is sent (s), its input tokens, its output tokens.
+Sent = tuple[float, int, int]
+Row = dict[str, float]
+
+
+@dataclass
+class Log:
+    """The raw rows of a run."""
+
+    requests: array[float] = field(default_factory=lambda: array("d"))
+    steps: array[float] = field(default_factory=lambda: array("d"))
+    gaps: array[float] = field(default_factory=lambda: array("d"))
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A router that lets another one choose, and remembers every request that it saw."""
+
+    router: Router
+    seen: dict[Request, None]
+
+    def start(self, outstanding: list[int], rng: np.random.Generator) -> Pick:
+        """Return the other router's function, with a memory."""
+        pick = self.router.start(outstanding, rng)
+
+        def remember(request: Request) -> int:
+            self.seen[request] = None
+            return pick(request)
+
+        return remember
+
+
+@dataclass(frozen=True)
+class Service:
+    """One pool of equal replicas; with a :class:`Disaggregated` scheduler it is the prefill pool of two."""
+
+    scheduler: Static | Continuous = field(default_factory=Continuous)
+    step_time: AffineStepTime = field(default_factory=AffineStepTime)
+    kv_blocks: int = PLENTY
+    replicas: int = 1
+    router: Router = field(default_factory=RoundRobin)
+    max_model_len: int = PLENTY
+    decode_step_time: AffineStepTime = field(default_factory=AffineStepTime)
+    decode_blocks: int = PLENTY
+    decode_replicas: int = 1
+    bytes_per_s: float = 1e12
+    latency_s: float = 0.0
+    seed: int = 0
+
+    def serve(
+        self,
+        traffic: Sequence[Sent] | Synthetic,
+        *,
+        horizon_s: float | None = None,
+        duration_s: float | None = None,
+    ) -> Run:
+        """Serve traffic to its end, or up to a horizon."""
+        run = Run(self, traffic, duration_s)
+        run.finish(horizon_s)
+        return run
+
+    def pools(self) -> list[Deployment]:
+        """Return the pools in the order of their replicas' global indices."""
+        first = _pool("serve", self.replicas, 0, self.step_time, self.kv_blocks, self.max_model_len)
+        if not isinstance(self.scheduler, Disaggregated):
+            return [first]
+        prefill = _pool("prefill", self.replicas, 0, self.step_time, self.kv_blocks, self.max_model_len)
+        decode = _pool(
+            "decode",
+            self.decode_replicas,
+            self.replicas,
+            self.decode_step_time,
+            self.decode_blocks,
+            self.max_model_len,
+        )
+        return [prefill, decode]
+
+
+class Run:
+    """A service at work; ``seen`` holds the requests that were routed, as the engines see them."""
+
+    def __init__(
+        self, service: Service, traffic: Sequence[Sent] | Synthetic, duration_s: float | None = None
+    ) -> None:
+        self.service = service
+        self.clock, self.log = Clock(), Log()
+        self.seen: dict[Request, None] = {}
+        self.cluster = self._cluster()
+        synthetic = isinstance(traffic, Synthetic)
+        batches = traffic.batches(Streams(service.seed)) if synthetic else _batches(traffic)
+        users = traffic.concurrency if synthetic else None
+        self.client = (
+            OpenLoop(self.clock, batches, self.cluster, _go_on)
+            if users is None
+            else ClosedLoop(self.clock, batches, self.cluster, _go_on, users, duration_s)
+        )
+
+    def _cluster(self) -> Cluster:
+        service, router = self.service, Witness(self.service.router, self.seen)
+        pools, streams = service.pools(), Streams(service.seed)
+        if not isinstance(service.scheduler, Disaggregated):
+            return PooledCluster(self.clock, pools[0], service.scheduler, router, streams, self.log)
+        ends = ([service.bytes_per_s] * pool.replicas for pool in pools)
+        links = Links(self.clock, *ends, service.latency_s)
+        return DisaggregatedCluster(self.clock, *pools, service.scheduler, router, links, streams, self.log)
+
+    @property
+    def engines(self) -> list[Any]:
+        """The engines in the order of their global indices."""
+        return [replica.engine for group in self.cluster.groups for replica in group.replicas]
+
+    def instants(self) -> Iterator[float]:
+        """Let everything happen; yield each instant at which something did, when all of it has."""
+        while (now := self.clock.peek()) < inf:
+            self.clock.run_until(now)
+            yield now
+
+    def finish(self, horizon_s: float | None = None) -> None:
+        """Let everything happen, up to the horizon where there is one; then cut the run."""
+        self.clock.run_until(inf if horizon_s is None else horizon_s)
+        self.cluster.halt(self.clock.now if horizon_s is None else horizon_s)
+
+    # ---- what has been written down
+
+    @property
+    def requests(self) -> list[Row]:
+        """The rows of requests, in the order of finishing."""
+        return _rows(self.log.requests, REQUEST_FIELDS)
+
+    @property
+    def completed(self) -> list[Row]:
+        """The rows of the requests that completed."""
+        return [row for row in self.requests if row["status"] == COMPLETED]
+
+    @property
+    def by_id(self) -> list[Row]:
+        """The rows of requests, in the order of sending."""
+        return sorted(self.requests, key=lambda row: row["request_id"])
+
+    @property
+    def leaps(self) -> list[Row]:
+        """The rows of leaps, in the order of ending."""
+        return _rows(self.log.steps, STEP_FIELDS)
+
+    @property
+    def gaps(self) -> list[Row]:
+        """The rows of torn gaps."""
+        return _rows(self.log.gaps, GAP_FIELDS)
+
+    def column(self, name: str) -> NDArray[np.float64]:
+        """Return one field of all requests, in the order of sending."""
+        table = _table(self.log.requests, REQUEST_FIELDS)
+        order = np.argsort(table[:, REQUEST_FIELDS.index("request_id")])
+        column: NDArray[np.float64] = table[order, REQUEST_FIELDS.index(name)]
+        return column
+
+
+def end_s(leap: Row, steps: int | None = None) -> float:
+    """Return when the first ``steps`` steps of a leap have ended; without a number, all."""
+    count = leap["steps"] if steps is None else steps
+    return leap["start_s"] + count * leap["first_step_s"] + leap["increment_s"] * (count * (count - 1) / 2)
+
+
+def step_starts(leap: Row) -> list[float]:
+    """Return when each step of a leap starts."""
+    return [end_s(leap, number) for number in range(int(leap["steps"]))]
+
+
+def _pool(
+    role: Role, replicas: int, first: int, step_time: AffineStepTime, kv_blocks: int, max_model_len: int
+) -> Deployment:
+    """Return a pool without a GPU or a memory sheet: the engines ask for neither."""
+    nothing = cast(Any, None)
+    return Deployment(
+        role=role,
+        gpu=nothing,
+        replicas=replicas,
+        tensor_parallel_size=1,
+        first_replica=first,
+        sheet=nothing,
+        step_time=step_time,
+        kv_blocks=kv_blocks,
+        kv_bytes_per_token=1,
+        max_model_len=max_model_len,
+    )
+
+
+def _batches(requests: Sequence[Sent]) -> Iterator[Batch]:
+    if requests:
+        sent_s, inputs, outputs = zip(*requests, strict=True)
+        yield Batch(np.array(sent_s, dtype=np.float64), np.array(inputs), np.array(outputs))
+
+
+def _go_on(sent: int) -> None:
+    """Do nothing when the client pauses."""
+
+
+def _table(buffer: array[float], fields: tuple[str, ...]) -> NDArray[np.float64]:
+    return np.array(buffer, dtype=np.float64).reshape(-1, len(fields))
+
+
+def _rows(buffer: array[float], fields: tuple[str, ...]) -> list[Row]:
+    return [dict(zip(fields, row, strict=True)) for row in _table(buffer, fields).tolist()]
