@@ -1,0 +1,224 @@
+"""The oracle's clusters: requests, a router, replicas and, between two pools, transfers of fixed latency."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
+from typing import Any, Literal
+
+from tests.costs import AffineStepTime
+from tests.oracle.continuous import Continuous
+from tests.oracle.disaggregated import Decode, Prefill
+from tests.oracle.job import Job
+from tests.oracle.static import Static
+from tests.oracle.step import Step
+
+EARLY_S = 1e-7
+"""A request sent at t is seen by a step boundary b when t <= b + EARLY_S."""
+
+TIE_S = 1e-9
+"""Moments of different replicas that are this close are a tie."""
+
+Sent = tuple[float, int, int]
+"""A request: when it is sent (s), its input tokens and its output tokens."""
+
+
+@dataclass
+class Run:
+    """What one simulation has written down."""
+
+    finished: list[Job] = field(default_factory=list)
+    """In the order of finishing."""
+    dropped: list[Job] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    """Replica by replica, each replica's in order."""
+    free: list[int] = field(default_factory=list)
+    """Blocks free at the end, by replica."""
+    ties: int = 0
+    """How often two replicas' moments coincided by chance, so that rounding decides which comes first."""
+
+
+class Cluster:
+    """Delivers messages to replicas and lets them act at their boundaries, in the order of time."""
+
+    def __init__(self) -> None:
+        self.messages: list[tuple[float, int, Callable[[], None]]] = []
+        self.sent = 0
+        self.run = Run()
+
+    def at(self, time_s: float, act: Callable[[], None]) -> None:
+        """Let something happen at a time; of two at one time, the first asked for comes first."""
+        self.messages.append((time_s, self.sent, act))
+        self.sent += 1
+
+    def simulate(self, replicas: Sequence[Continuous | Static]) -> Run:
+        """Run until nothing is left to happen; at one instant messages come before boundaries."""
+        while True:
+            message = min(self.messages, default=None, key=lambda message: message[:2])
+            replica = min(replicas, key=lambda replica: replica.boundary_s)
+            if message and message[0] <= replica.boundary_s:
+                self.messages.remove(message)
+                message[2]()
+            elif replica.boundary_s < inf:
+                replica.boundary(replica.boundary_s)
+            else:
+                break
+        for replica in replicas:
+            self.run.steps += replica.steps
+            self.run.free.append(replica.free)
+        return self.run
+
+    def send(self, requests: Sequence[Sent], max_model_len: int, choose: Callable[[], Any]) -> None:
+        """Send the requests to the replicas that ``choose`` names; prompts that are too long are dropped."""
+
+        def deliver(job: Job) -> None:
+            if job.input_tokens >= max_model_len:
+                self.run.dropped.append(job)
+                return
+            job.output_tokens = min(job.output_tokens, max_model_len - job.input_tokens)
+            choose().arrive(job, job.sent_s)
+
+        for number, (sent_s, input_tokens, output_tokens) in enumerate(requests):
+            job = Job(number, sent_s, input_tokens, output_tokens)
+            self.at(sent_s - EARLY_S, partial(deliver, job))
+
+    def note_tie(self, replica: Continuous, now: float) -> None:
+        """Note when a message between replicas finds it begin or end a step at that very instant."""
+        if replica.scheduled:
+            begun_s, end_s = replica.steps[-1].start_s, replica.boundary_s
+            self.run.ties += min(abs(begun_s - now), abs(end_s - now)) < TIE_S
+
+
+class Router:
+    """Chooses among the replicas of one pool: in turn, or the one with the fewest unfinished requests."""
+
+    def __init__(self, replicas: Sequence[Any], rule: Literal["round_robin", "least_outstanding"]) -> None:
+        self.replicas = replicas
+        self.rule = rule
+        self.routed = 0
+        self.outstanding = [0] * len(replicas)
+
+    def choose(self) -> Any:
+        """Return the replica of the next request; of equals, the first."""
+        if self.rule == "round_robin":
+            place = self.routed % len(self.replicas)
+        else:
+            place = self.outstanding.index(min(self.outstanding))
+        self.routed += 1
+        self.outstanding[place] += 1
+        return self.replicas[place]
+
+    def left(self, index: int) -> None:
+        """Note that a request has left the replica with this global index."""
+        self.outstanding[index - self.replicas[0].index] -= 1
+
+
+Rule = Literal["round_robin", "least_outstanding"]
+
+
+def serve(
+    requests: Sequence[Sent],
+    kind: type[Continuous] | type[Static],
+    step_time: AffineStepTime,
+    *,
+    max_model_len: int,
+    replicas: int = 1,
+    rule: Rule = "round_robin",
+    **limits: Any,
+) -> Run:
+    """Serve requests with one pool of equal replicas."""
+    cluster = Cluster()
+
+    def on_finish(job: Job) -> None:
+        cluster.run.finished.append(job)
+        router.left(job.replica)
+
+    pool = [kind(index, step_time, on_finish, **limits) for index in range(replicas)]
+    router = Router(pool, rule)
+    cluster.send(requests, max_model_len, router.choose)
+    return cluster.simulate(pool)
+
+
+def serve_disaggregated(
+    requests: Sequence[Sent],
+    prefill_step_time: AffineStepTime,
+    decode_step_time: AffineStepTime,
+    *,
+    max_model_len: int,
+    transfer_s: float,
+    first_token: Literal["prefill", "decode"],
+    prefill_blocks: int,
+    decode_blocks: int,
+    prefill_replicas: int = 1,
+    decode_replicas: int = 1,
+    rule: Rule = "round_robin",
+    **limits: Any,
+) -> Run:
+    """Serve requests with a prefill pool and a decode pool; each transfer takes ``transfer_s``."""
+    cluster = Cluster()
+    prefilled: list[tuple[float, int]] = []
+
+    def on_finish(job: Job) -> None:
+        cluster.run.finished.append(job)
+        if job.replica == -1:
+            prefill_router.left(job.prefill_replica)
+        else:
+            decode_router.left(job.replica)
+
+    def hand_over(job: Job, now: float) -> None:
+        source = job.prefill_replica
+        cluster.run.ties += any(other != source and now - then < TIE_S for then, other in prefilled)
+        prefilled.append((now, source))
+        replica = decode_router.choose()
+        cluster.at(now + EARLY_S, lambda: offer(job, replica, now + EARLY_S))
+
+    def offer(job: Job, replica: Decode, now: float) -> None:
+        cluster.note_tie(replica, now)
+        replica.arrive(job, now)
+
+    def start_transfer(job: Job, now: float) -> None:
+        job.decode_queue_s += now - job.prefilled_s
+        job.transfer_s = transfer_s
+        cluster.at(now + transfer_s, lambda: end_transfer(job, now + transfer_s))
+
+    def end_transfer(job: Job, now: float) -> None:
+        job.landed_s = now
+        source = prefill_pool[job.prefill_replica]
+        cluster.note_tie(source, now)
+        source.release(job, now)
+        prefill_router.left(source.index)
+        cluster.at(now + EARLY_S, lambda: land(job, now + EARLY_S))
+
+    def land(job: Job, now: float) -> None:
+        replica = decode_pool[job.replica - prefill_replicas]
+        cluster.note_tie(replica, now)
+        replica.land(job, now)
+
+    prefill_pool = [
+        Prefill(
+            index,
+            prefill_step_time,
+            on_finish,
+            first_token=first_token,
+            hand_over=hand_over,
+            kv_blocks=prefill_blocks,
+            **limits,
+        )
+        for index in range(prefill_replicas)
+    ]
+    decode_pool = [
+        Decode(
+            prefill_replicas + index,
+            decode_step_time,
+            on_finish,
+            start_transfer=start_transfer,
+            kv_blocks=decode_blocks,
+            **limits,
+        )
+        for index in range(decode_replicas)
+    ]
+    prefill_router, decode_router = Router(prefill_pool, rule), Router(decode_pool, rule)
+    cluster.send(requests, max_model_len, prefill_router.choose)
+    return cluster.simulate([*prefill_pool, *decode_pool])

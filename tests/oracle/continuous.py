@@ -1,0 +1,185 @@
+"""Continuous batching, one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, inf, isnan
+
+from tests.costs import AffineStepTime
+from tests.oracle.job import Job
+from tests.oracle.step import Step, chunk_pairs
+
+
+class Continuous:
+    """One replica: a queue, the running requests in the order of admission, and the step under way.
+
+    ``boundary_s`` is when the step under way ends, or when an idle replica wakes; infinite: it sleeps.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        step_time: AffineStepTime,
+        on_finish: Callable[[Job], None],
+        *,
+        kv_blocks: int,
+        block_size: int,
+        max_num_seqs: int,
+        max_num_batched_tokens: int,
+        enable_chunked_prefill: bool = True,
+    ) -> None:
+        self.index = index
+        self.step_time = step_time
+        self.on_finish = on_finish
+        self.kv_blocks = kv_blocks
+        self.block_size = block_size
+        self.max_num_seqs = max_num_seqs
+        self.max_num_batched_tokens = max_num_batched_tokens
+        self.enable_chunked_prefill = enable_chunked_prefill
+
+        self.boundary_s = inf
+        self.free = kv_blocks
+        self.waiting: list[Job] = []
+        self.running: list[Job] = []
+        self.scheduled: list[tuple[Job, int]] = []
+        self.steps: list[Step] = []
+        self.preempted = 0
+        """Preemptions since the last step began."""
+
+    def arrive(self, job: Job, at: float) -> None:
+        """Queue a request; an idle replica wakes at ``at``."""
+        self.waiting.append(job)
+        job.replica = self.index
+        self.wake(at)
+
+    def wake(self, at: float) -> None:
+        """Wake at ``at``, unless a step is under way or it wakes sooner."""
+        if not self.scheduled:
+            self.boundary_s = min(self.boundary_s, at)
+
+    def boundary(self, now: float) -> None:
+        """End the step under way and begin the next."""
+        self.end_step(now)
+        self.begin_step(now)
+
+    # ---- the end of a step
+
+    def end_step(self, now: float) -> None:
+        """Every scheduled request has computed its tokens; who reached its target emits one."""
+        for job, tokens in self.scheduled:
+            job.computed += tokens
+            if job.computed == self.target(job):
+                self.reached_target(job, now)
+        self.scheduled = []
+
+    def target(self, job: Job) -> int:
+        """Return the tokens to compute before the next one is emitted."""
+        return job.input_tokens + job.generated
+
+    def reached_target(self, job: Job, now: float) -> None:
+        """Emit a token; the last one ends the request."""
+        job.emit(now)
+        if isnan(job.prefilled_s):
+            job.end_prefill(now)
+        if job.generated == job.output_tokens:
+            self.running.remove(job)
+            self.finish(job, now)
+
+    def finish(self, job: Job, now: float) -> None:
+        """End a request and free its blocks."""
+        self.free += job.blocks
+        job.blocks = 0
+        job.finished_s = now
+        self.on_finish(job)
+
+    # ---- the beginning of a step
+
+    def begin_step(self, now: float) -> None:
+        """Put a step together; where everything was preempted and nothing scheduled, look once more."""
+        if self.schedule(now) and not self.scheduled:
+            self.schedule(now)
+        self.boundary_s = now + self.compute(now) if self.scheduled else inf
+
+    def schedule(self, now: float) -> bool:
+        """Schedule the running requests, then waiting ones; return whether any was preempted."""
+        budget = self.max_num_batched_tokens
+        preempted = False
+        for job in list(self.running):
+            if budget == 0 or job not in self.running:
+                break
+            tokens = min(self.target(job) - job.computed, budget)
+            while job in self.running and self.blocks_needed(job, tokens) > self.free:
+                self.preempt(self.running[-1], now)
+                preempted = True
+            if job in self.running:
+                self.take(job, tokens, now)
+                budget -= tokens
+        if not preempted:
+            self.admit(budget, now)
+        return preempted
+
+    def admit(self, budget: int, now: float) -> None:
+        """Admit from the head of the queue, first come first served."""
+        while self.waiting and budget > 0 and len(self.running) < self.max_num_seqs:
+            job = self.waiting[0]
+            missing = self.target(job) - job.computed
+            if missing > budget and not self.enable_chunked_prefill:
+                break
+            tokens = min(missing, budget)
+            if not self.has_room(job, tokens):
+                break
+            self.waiting.pop(0)
+            self.running.append(job)
+            self.take(job, tokens, now)
+            budget -= tokens
+
+    def has_room(self, job: Job, tokens: int) -> bool:
+        """Return whether the blocks of a waiting request's first ``tokens`` are free."""
+        return self.blocks_needed(job, tokens) <= self.free
+
+    def blocks_needed(self, job: Job, tokens: int) -> int:
+        """Return the blocks still to allocate before ``job`` can compute ``tokens`` more."""
+        return ceil((job.computed + tokens) / self.block_size) - job.blocks
+
+    def take(self, job: Job, tokens: int, now: float) -> None:
+        """Allocate the blocks of ``tokens`` more tokens of ``job`` and make them part of the step."""
+        needed = self.blocks_needed(job, tokens)
+        job.blocks += needed
+        self.free -= needed
+        job.was_scheduled(now)
+        self.scheduled.append((job, tokens))
+
+    def preempt(self, job: Job, now: float) -> None:
+        """Take the blocks of a running request back, and put it at the head of the queue."""
+        self.running.remove(job)
+        self.waiting.insert(0, job)
+        self.free += job.blocks
+        self.preempted += 1
+        job.was_preempted(now)
+
+    def compute(self, now: float) -> float:
+        """Return how long the scheduled step takes, and write it down."""
+        decodes = [job for job, _ in self.scheduled if job.streaming]
+        chunks = [(tokens, job.computed) for job, tokens in self.scheduled if not job.streaming]
+        decode_context = sum(job.computed + 1 for job in decodes)
+        duration_s = self.step_time.mixed(len(decodes), decode_context, chunks)
+        step = Step(
+            replica=self.index,
+            start_s=now,
+            duration_s=duration_s,
+            sequences=len(self.scheduled),
+            decodes=len(decodes),
+            prefill_tokens=sum(new for new, _ in chunks),
+            context=decode_context + sum(new + cached for new, cached in chunks),
+            pairs=decode_context + sum(chunk_pairs(new, cached) for new, cached in chunks),
+            kv_blocks=self.kv_blocks - self.free,
+            waiting=self.queue_length(),
+            preempted=self.preempted,
+        )
+        self.steps.append(step)
+        self.preempted = 0
+        return duration_s
+
+    def queue_length(self) -> int:
+        """Return how many requests wait here."""
+        return len(self.waiting)

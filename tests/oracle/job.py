@@ -1,0 +1,83 @@
+"""One request as the oracle sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import isnan, nan
+
+
+@dataclass(eq=False)
+class Job:
+    """A request with the moments of its life; ``nan`` means "has not happened"."""
+
+    id: int
+    sent_s: float
+    input_tokens: int
+    output_tokens: int
+
+    generated: int = 0
+    computed: int = 0
+    blocks: int = 0
+    streaming: bool = False
+    """Whether it has emitted a token since it was last admitted: its next step is a decode."""
+
+    replica: int = -1
+    prefill_replica: int = -1
+    preemptions: int = 0
+    token_times: list[float] = field(default_factory=list)
+    scheduled_s: float = nan
+    prefilled_s: float = nan
+    finished_s: float = nan
+    paused_s: float | None = None
+    """When it was preempted, until it has recovered."""
+    landed_s: float | None = None
+    """When its KV cache arrived, until it is scheduled there."""
+
+    queue_s: float = 0.0
+    prefill_s: float = 0.0
+    preempted_s: float = 0.0
+    transfer_s: float = 0.0
+    decode_queue_s: float = 0.0
+
+    def was_scheduled(self, now: float) -> None:
+        """Note that it is part of the step that starts at ``now``."""
+        if isnan(self.scheduled_s):
+            self.scheduled_s = max(now, self.sent_s)
+            self.queue_s = self.scheduled_s - self.sent_s
+        if self.landed_s is not None:
+            self.decode_queue_s += now - self.landed_s
+            self.landed_s = None
+        if self.generated == 0:
+            self.resume(now)
+
+    def was_preempted(self, now: float) -> None:
+        """Note that it lost its blocks, and all that was computed in them."""
+        self.blocks = 0
+        self.computed = 0
+        self.streaming = False
+        self.preemptions += 1
+        if self.paused_s is None:
+            self.paused_s = now
+
+    def resume(self, now: float) -> None:
+        """End the time that a preemption has cost."""
+        if self.paused_s is not None:
+            self.preempted_s += now - self.paused_s
+            self.paused_s = None
+
+    def end_prefill(self, now: float) -> None:
+        """Note that its prompt has been computed."""
+        self.prefilled_s = now
+        self.prefill_s = now - self.scheduled_s - self.preempted_s
+
+    def emit(self, now: float) -> None:
+        """Emit one token."""
+        self.generated += 1
+        self.streaming = True
+        self.token_times.append(now)
+        self.resume(now)
+
+    @property
+    def first_token_s(self) -> float:
+        """When its first token left."""
+        return self.token_times[0] if self.token_times else nan

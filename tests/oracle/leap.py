@@ -1,0 +1,47 @@
+"""Drives the engines of servesim with the cases that the oracle runs."""
+
+from __future__ import annotations
+
+from servesim.cluster.disaggregated import Disaggregated
+from servesim.cluster.router import LeastOutstanding, RoundRobin, Router
+from servesim.engine.continuous import Continuous
+from servesim.engine.static import Static
+from tests.oracle.cases import Case, DisaggregatedCase, PooledCase
+from tests.oracle.static import Static as OracleStatic
+from tests.serving import Run, Service
+
+ROUTERS: dict[str, Router] = {"round_robin": RoundRobin(), "least_outstanding": LeastOutstanding()}
+
+
+def leap(case: Case) -> Run:
+    """Run servesim's engines on a case."""
+    service = _two_pools(case) if isinstance(case, DisaggregatedCase) else _one_pool(case)
+    return service.serve(case.requests)
+
+
+def _one_pool(case: PooledCase) -> Service:
+    return Service(
+        Static(**case.limits) if case.engine is OracleStatic else Continuous(**case.limits),
+        step_time=case.step_time,
+        kv_blocks=case.kv_blocks,
+        replicas=case.replicas,
+        router=ROUTERS[case.rule],
+        max_model_len=case.max_model_len,
+    )
+
+
+def _two_pools(case: DisaggregatedCase) -> Service:
+    """Return pools with links so wide that a transfer takes its latency, whatever its size and company."""
+    return Service(
+        Disaggregated(**case.limits, first_token=case.first_token),
+        step_time=case.prefill_step_time,
+        kv_blocks=case.prefill_blocks,
+        replicas=case.prefill_replicas,
+        router=ROUTERS[case.rule],
+        max_model_len=case.max_model_len,
+        decode_step_time=case.decode_step_time,
+        decode_blocks=case.decode_blocks,
+        decode_replicas=case.decode_replicas,
+        bytes_per_s=1e30,
+        latency_s=case.transfer_s,
+    )

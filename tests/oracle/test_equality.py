@@ -1,0 +1,100 @@
+"""The leap engines do what the oracle does, step by step, on random cases."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import assume, given, settings, target
+from hypothesis import strategies as st
+
+from tests.oracle.cases import DRAWS, Case
+from tests.oracle.cluster import Run
+from tests.oracle.compare import assert_equal
+from tests.oracle.leap import leap
+from tests.oracle.regimes import regimes
+
+SEEDS = range(300)
+
+EVERYWHERE = {
+    "arrivals on a boundary": 100,
+    "arrivals at one moment": 1000,
+    "outputs of one token": 500,
+    "outputs capped": 50,
+    "prompts dropped": 50,
+    "decodes cross a segment break": 100,
+    "blocks of 1": 40,
+    "blocks of 16": 40,
+    "blocks of 64": 40,
+    "2 replicas": 50,
+    "3 replicas": 50,
+}
+CONTINUOUS = {
+    **EVERYWHERE,
+    "preemptions": 1000,
+    "preempted before token 1": 20,
+    "joins between two decode steps": 500,
+    "a budget of one token": 20,
+    "one sequence": 20,
+    "whole prompts only": 40,
+}
+FLOORS = {
+    "continuous": CONTINUOUS,
+    "static": {
+        **EVERYWHERE,
+        "batches started by the timeout": 300,
+        "batches shrunk to fit": 100,
+        "padded rows": 5000,
+    },
+    "disaggregated": {
+        **CONTINUOUS,
+        "token 1 from prefill": 100,
+        "token 1 from decode": 100,
+        "waits for room or a place to decode": 500,
+        "prefill waits for a transfer": 200,
+        "preempted in prefill": 30,
+    },
+}
+"""How often, at least, the fixed cases must reach each regime."""
+
+
+def hold_equal(case: Case) -> Run:
+    """Run both on a case and hold them equal, unless rounding decides between replicas."""
+    run = case.simulate()
+    if not run.ties:
+        assert_equal(leap(case), run, case.capacities)
+    return run
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_random_cases(kind: str) -> None:
+    """Hypothesis looks for a case in which they differ, and for many preemptions."""
+
+    @given(st.randoms(use_true_random=False).map(DRAWS[kind]))
+    @settings(max_examples=150)
+    def differ_nowhere(case: Case) -> None:
+        run = hold_equal(case)
+        target(float(sum(job.preemptions for job in run.finished)), label="preemptions")
+        assume(not run.ties)
+
+    differ_nowhere()
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_fixed_cases_reach_every_regime(kind: str) -> None:
+    reached: Counter[str] = Counter()
+    for seed in SEEDS:
+        case = DRAWS[kind](Random(seed))
+        reached += regimes(case, hold_equal(case))
+    missed = {name: reached[name] for name, floor in FLOORS[kind].items() if reached[name] < floor}
+    assert not missed, reached
+    assert reached["ties"] < len(SEEDS) / 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", DRAWS)
+@pytest.mark.parametrize("part", range(4))
+def test_thousands_of_cases(kind: str, part: int) -> None:
+    for seed in range(1_000 + 2_000 * part, 3_000 + 2_000 * part):
+        hold_equal(DRAWS[kind](Random(seed)))
