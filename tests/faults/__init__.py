@@ -1,0 +1,1 @@
+"""Faults planted on purpose: each must be caught by the tests."""

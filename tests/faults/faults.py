@@ -1,0 +1,157 @@
+"""The faults: small edits of servesim, each of which makes it wrong in one way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One edit: ``text`` stands once in ``file`` (below the project's root) and becomes ``replacement``."""
+
+    name: str
+    file: str
+    text: str
+    replacement: str
+
+    def plant(self, root: Path) -> None:
+        """Edit the copy of the project that stands at ``root``."""
+        path = root / self.file
+        source = path.read_text(encoding="utf-8")
+        found = source.count(self.text)
+        if found != 1:
+            raise ValueError(f"{self.name}: {self.file} has the text to replace {found} times, not once")
+        path.write_text(source.replace(self.text, self.replacement), encoding="utf-8")
+
+
+ENGINE = "servesim/engine/continuous_engine.py"
+DECODES = "servesim/engine/decodes.py"
+LEAP = "servesim/engine/leap.py"
+STATIC = "servesim/engine/static.py"
+SPLIT = "servesim/engine/disaggregated.py"
+CLUSTER = "servesim/cluster/cluster.py"
+
+FAULTS = (
+    # ---- the growth of KV blocks
+    Fault(
+        "decoding takes its blocks one step late",
+        DECODES,
+        "return self._growth[self.step % self._block_size]",
+        "return self._growth[(self.step - 1) % self._block_size]",
+    ),
+    Fault(
+        "a leap forgets the blocks of its last step",
+        ENGINE,
+        "decodes.blocks_after(steps - 1)",
+        "decodes.blocks_after(steps - 2)",
+    ),
+    Fault(
+        "a finished request gives back a block for its last token too",
+        ENGINE,
+        "-(request.input_tokens + request.output_tokens - 1) //",
+        "-(request.input_tokens + request.output_tokens) //",
+    ),
+    # ---- the boundary of a step
+    Fault(
+        "an interrupted leap ends one step late",
+        LEAP,
+        "steps = self._steps_until(time_s)\n        if steps == self.steps:",
+        "steps = min(self._steps_until(time_s) + 1, self.steps)\n        if steps == self.steps:",
+    ),
+    Fault(
+        "a leap goes one step beyond a break of the step time",
+        ENGINE,
+        "int(limit - context) // count + 1",
+        "int(limit - context) // count + 2",
+    ),
+    Fault(
+        "an arrival on a boundary is left to rounding",
+        "servesim/engine/clock.py",
+        "EARLY_S = 1e-7",
+        "EARLY_S = 0.0",
+    ),
+    # ---- the order of preemption
+    Fault(
+        "the first running request is preempted, not the last",
+        ENGINE,
+        "request, _ = self.running.popitem()",
+        "del self.running[request := next(iter(self.running))]",
+    ),
+    Fault(
+        "a preempted request goes to the tail of the queue",
+        ENGINE,
+        "self.waiting.appendleft(request)",
+        "self.waiting.append(request)",
+    ),
+    Fault(
+        "a step that preempts admits as well",
+        ENGINE,
+        "if not preempted:\n            self._admit(now)",
+        "self._admit(now)",
+    ),
+    # ---- the limits of a step
+    Fault(
+        "one sequence too many",
+        ENGINE,
+        "budget > 0 and len(running) < self.max_num_seqs",
+        "budget > 0 and len(running) <= self.max_num_seqs",
+    ),
+    Fault(
+        "chunks beyond the first do not use up the token budget",
+        ENGINE,
+        "for _, tokens in self._chunks:",
+        "for _, tokens in self._chunks[:1]:",
+    ),
+    # ---- a request that is lost
+    Fault(
+        "a request whose output is capped is dropped",
+        CLUSTER,
+        "self.length_capped += 1\n",
+        "self.length_capped += 1\n            return\n",
+    ),
+    Fault(
+        "a preempted request is forgotten",
+        ENGINE,
+        "        self.waiting.appendleft(request)\n",
+        "",
+    ),
+    # ---- disaggregation
+    Fault(
+        "the transfer is forgotten",
+        CLUSTER,
+        "self._links.send(source, target, size_bytes, partial(self._landed, request))",
+        "self._landed(request)",
+    ),
+    Fault(
+        "the prefill replica keeps the blocks of a prompt that has arrived",
+        SPLIT,
+        "self.free_blocks -= -request.input_tokens // self.block_size",
+        "",
+    ),
+    Fault(
+        "room for a prompt is promised twice",
+        SPLIT,
+        "            self.free_blocks -= room\n",
+        "",
+    ),
+    Fault(
+        "the preempted go before the landed",
+        SPLIT,
+        "for queue in (self.landed, self.waiting):",
+        "for queue in (self.waiting, self.landed):",
+    ),
+    # ---- static batching
+    Fault(
+        "rows that have finished are not computed",
+        STATIC,
+        "rows, room = self._rows,",
+        "rows, room = len(self.running),",
+    ),
+    Fault(
+        "the newest request's waiting counts, not the oldest's",
+        STATIC,
+        "self.waiting[0].sent_s + self.timeout_s",
+        "self.waiting[-1].sent_s + self.timeout_s",
+    ),
+)
