@@ -38,8 +38,9 @@ def summarise(
     """Return the summary of closed records as plain values, None where there is nothing to say.
 
     A plain summary speaks of all requests, from the first send to the last response, as
-    ``vllm bench serve`` does. A ``steady`` one speaks of the requests sent in the steady window and of
-    what was delivered, spent and used in that window, whoever it was for.
+    ``vllm bench serve`` does. A ``steady`` one speaks of the requests sent in the steady window, which
+    begins at ``warmup_cut_s``, and of what was delivered, spent and used in it, whoever it was for.
+    ``window_s`` is the length that rates, shares and costs refer to, ``duration_s`` always the run's.
 
     Args:
         records: the closed records of the run.

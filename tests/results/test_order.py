@@ -41,8 +41,8 @@ def naive(parts: list[Runs]) -> np.ndarray:
     )
 
 
-@given(SAMPLE, st.integers(1, 40), st.integers(1, 5), st.integers(1, 50))
-@example([[(0.0125, 0.0, 0, 30, 5)] * 3], 1, 1, 1)
+@given(SAMPLE, st.integers(1, 40), st.integers(2, 8), st.integers(1, 50))
+@example([[(0.0125, 0.0, 0, 30, 5)] * 3], 1, 2, 1)
 def test_runs_are_described_as_their_values_are(
     sample: list[list[tuple[float, float, int, int, int]]], few: int, bits: int, at_once: int
 ) -> None:

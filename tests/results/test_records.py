@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servesim.engine.log import COMPLETED, DROPPED, PROMPT_TOO_LONG, QUEUED, REQUEST_FIELDS, RUNNING
+from servesim.engine.log import (
+    COMPLETED,
+    DROPPED,
+    PROMPT_TOO_LONG,
+    QUEUED,
+    REQUEST_FIELDS,
+    RUNNING,
+    TIMED_OUT,
+)
 from servesim.results import records as module
 from servesim.results.records import Records
 from tests.results.made import pool, records, request, step, waiting
@@ -37,8 +45,8 @@ def test_the_parts_sum_to_the_whole() -> None:
 
 
 def test_a_request_of_one_token_has_no_tpot_and_did_not_decode() -> None:
-    """0.7 - 0.1 is not exactly 0.2 + 0.4: the rounding is not a part."""
-    table = records([request(0.1, 0.7, 0.7, scheduled_s=0.3, output_tokens=1)]).request_table
+    """In doubles 5.2 - 0.6 is not (2.5 - 0.6) + (5.2 - 2.5): the rounding is not a part."""
+    table = records([request(0.6, 5.2, 5.2, scheduled_s=2.5, output_tokens=1)]).request_table
     assert isnan(table.column("tpot_s")[0])
     assert table.column("decode_s")[0] == 0.0
 
@@ -53,6 +61,13 @@ def test_what_has_not_happened_is_null() -> None:
     assert table.column("status").tolist() == [RUNNING, QUEUED]
     assert table.column("generated_tokens").tolist() == [7, 0]
     assert np.isnan(table.column("replica")).tolist() == [False, True]
+
+
+def test_only_what_completed_has_an_end_to_end_time() -> None:
+    """A request that gave up at 2 s has left, but nobody was served."""
+    made = records([request(0.0, 1.0, 2.0, status=TIMED_OUT)])
+    assert isnan(made.request_table.column("e2e_s")[0])
+    assert isnan(made.request_table.column("tpot_s")[0])
 
 
 def test_a_leap_has_the_work_of_all_its_steps() -> None:

@@ -199,9 +199,12 @@ def test_idle_gpus_draw_idle_power_and_are_paid_for() -> None:
 
 
 def test_two_pools_have_figures_of_their_own() -> None:
-    """A prefill replica busy for 1 of 4 s and two decode replicas busy for 2 of 8; GPUs 2 and 4."""
+    """A prefill replica busy for 1 of 4 s and two decode replicas busy for 2 of 8; GPUs 2 and 4.
+
+    The prefill computes 8 tokens; the decode steps a token each, and the second a pair.
+    """
     pools = [pool("prefill"), pool("decode", first_replica=1, replicas=2)]
-    steps = [step(0.0, 1.0, decodes=0, prefill_tokens=8), step(1.0, 2.0, replica=2)]
+    steps = [step(0.0, 1.0, decodes=0, prefill_tokens=8), step(1.0, 1.0, replica=1, steps=2)]
     made = records([request(0.0, 1.0, 4.0, input_tokens=8, output_tokens=5)], steps, pools=pools)
     got = summary(made, pools)
     assert {role: shares["busy"] for role, shares in got["utilisation"]["roles"].items()} == {
@@ -209,12 +212,19 @@ def test_two_pools_have_figures_of_their_own() -> None:
         "decode": 0.25,
     }
     assert got["utilisation"]["roles"]["prefill"]["compute"] == 8 / (2 * 4 * 1000)
-    assert got["utilisation"]["compute"] == pytest.approx((8 + 1) / (6 * 4 * 1000))
+    assert got["utilisation"]["compute"] == pytest.approx((8 + 3) / (6 * 4 * 1000))
+    assert got["simulator"]["steps"] == 3
     assert got["throughput"]["roles"] == {
         "prefill": {"requests_per_s_per_gpu": 0.125, "input_tokens_per_s_per_gpu": 1.0},
         "decode": {"requests_per_s_per_gpu": 0.0625, "output_tokens_per_s_per_gpu": 0.3125},
     }
     assert set(got["memory"]) == {"prefill", "decode"}
+
+
+def test_the_objective_is_met_at_its_very_attainment() -> None:
+    """One of two is good, and half are to be."""
+    got = summary(two_requests(), slo=Slo(tpot_s=0.1875, attainment=0.5))
+    assert got["goodput"]["met"] is True
 
 
 def test_a_price_of_ones_own_holds_for_every_gpu() -> None:
@@ -325,11 +335,21 @@ def test_a_steady_summary_counts_what_was_emitted_in_its_window() -> None:
     assert got["saturated"] is False
 
 
+def test_a_prompt_counts_when_it_has_been_read_and_a_request_when_it_is_done() -> None:
+    """Sent at 0 and 4 s; the first one's tokens come at 1 s and at 5 s, past the window."""
+    got = summary(records([request(0.0, 1.0, 5.0, input_tokens=8), request(4.0, 4.5, 6.0)]), steady=True)
+    assert got["window_s"] == 4.0
+    assert got["throughput"]["input_tokens_per_s"] == 2.0
+    assert got["throughput"]["requests_per_s"] == 0.0
+
+
 def test_a_steady_summary_leaves_out_the_warm_up() -> None:
-    """TTFT is 8 s for the first 20 of 100 requests and 1 s for the others."""
+    """TTFT is 8 s for the first 20 of 100 requests and 1 s for the others; all of them are good enough."""
     rows = [request(float(i), i + (8.0 if i < 20 else 1.0), i + 9.0, request_id=i) for i in range(100)]
-    got = summary(records(rows), steady=True)
+    got = summary(records(rows), steady=True, slo=Slo(e2e_s=9.0))
     assert got["warmup_cut_s"] == 20.0
+    assert got["goodput"]["attainment"] == 1.0
+    assert got["goodput"]["requests_per_s"] == 80 / 79
     assert got["latency"]["ttft_s"]["max"] == 1.0
     assert got["latency"]["ttft_s"]["n"] == 80
     assert summary(records(rows))["latency"]["ttft_s"]["max"] == 8.0
