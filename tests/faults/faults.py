@@ -71,6 +71,12 @@ FAULTS = (
         "EARLY_S = 1e-7",
         "EARLY_S = 0.0",
     ),
+    Fault(
+        "the step that the horizon cuts is counted",
+        LEAP,
+        "if self._end_of(steps) > time_s:\n                steps -= 1",
+        "",
+    ),
     # ---- the order of preemption
     Fault(
         "the first running request is preempted, not the last",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, inf
 from random import Random
 from typing import Any, Literal, TypeVar
 
@@ -36,7 +36,7 @@ class PooledCase:
         """KV blocks by replica."""
         return [self.kv_blocks] * self.replicas
 
-    def simulate(self) -> Run:
+    def simulate(self, horizon_s: float = inf) -> Run:
         """Run the oracle."""
         return serve(
             self.requests,
@@ -45,6 +45,7 @@ class PooledCase:
             max_model_len=self.max_model_len,
             replicas=self.replicas,
             rule=self.rule,
+            horizon_s=horizon_s,
             kv_blocks=self.kv_blocks,
             **self.limits,
         )
@@ -72,7 +73,7 @@ class DisaggregatedCase:
         """KV blocks by replica."""
         return [self.prefill_blocks] * self.prefill_replicas + [self.decode_blocks] * self.decode_replicas
 
-    def simulate(self) -> Run:
+    def simulate(self, horizon_s: float = inf) -> Run:
         """Run the oracle."""
         return serve_disaggregated(
             self.requests,
@@ -86,6 +87,7 @@ class DisaggregatedCase:
             prefill_replicas=self.prefill_replicas,
             decode_replicas=self.decode_replicas,
             rule=self.rule,
+            horizon_s=horizon_s,
             **self.limits,
         )
 

@@ -29,11 +29,13 @@ Sent = tuple[float, int, int]
 class Run:
     """What one simulation has written down."""
 
+    taken: list[Job] = field(default_factory=list)
+    """All requests that were not dropped, in the order of sending."""
     finished: list[Job] = field(default_factory=list)
     """In the order of finishing."""
     dropped: list[Job] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    """Replica by replica, each replica's in order."""
+    """Replica by replica, each replica's in order; a step that the horizon has cut is left out."""
     free: list[int] = field(default_factory=list)
     """Blocks free at the end, by replica."""
     ties: int = 0
@@ -53,20 +55,21 @@ class Cluster:
         self.messages.append((time_s, self.sent, act))
         self.sent += 1
 
-    def simulate(self, replicas: Sequence[Continuous | Static]) -> Run:
-        """Run until nothing is left to happen; at one instant messages come before boundaries."""
+    def simulate(self, replicas: Sequence[Continuous | Static], horizon_s: float = inf) -> Run:
+        """Let everything happen up to the horizon; at one instant messages come before boundaries."""
         while True:
             message = min(self.messages, default=None, key=lambda message: message[:2])
             replica = min(replicas, key=lambda replica: replica.boundary_s)
-            if message and message[0] <= replica.boundary_s:
+            next_s = min(message[0], replica.boundary_s) if message else replica.boundary_s
+            if next_s > horizon_s or next_s == inf:
+                break
+            if message and message[0] == next_s:
                 self.messages.remove(message)
                 message[2]()
-            elif replica.boundary_s < inf:
-                replica.boundary(replica.boundary_s)
             else:
-                break
+                replica.boundary(next_s)
         for replica in replicas:
-            self.run.steps += replica.steps
+            self.run.steps += replica.steps[:-1] if replica.computing else replica.steps
             self.run.free.append(replica.free)
         return self.run
 
@@ -77,6 +80,7 @@ class Cluster:
             if job.input_tokens >= max_model_len:
                 self.run.dropped.append(job)
                 return
+            self.run.taken.append(job)
             job.output_tokens = min(job.output_tokens, max_model_len - job.input_tokens)
             choose().arrive(job, job.sent_s)
 
@@ -86,7 +90,7 @@ class Cluster:
 
     def note_tie(self, replica: Continuous, now: float) -> None:
         """Note when a message between replicas finds it begin or end a step at that very instant."""
-        if replica.scheduled:
+        if replica.computing:
             begun_s, end_s = replica.steps[-1].start_s, replica.boundary_s
             self.run.ties += min(abs(begun_s - now), abs(end_s - now)) < TIE_S
 
@@ -126,6 +130,7 @@ def serve(
     max_model_len: int,
     replicas: int = 1,
     rule: Rule = "round_robin",
+    horizon_s: float = inf,
     **limits: Any,
 ) -> Run:
     """Serve requests with one pool of equal replicas."""
@@ -138,7 +143,7 @@ def serve(
     pool = [kind(index, step_time, on_finish, **limits) for index in range(replicas)]
     router = Router(pool, rule)
     cluster.send(requests, max_model_len, router.choose)
-    return cluster.simulate(pool)
+    return cluster.simulate(pool, horizon_s)
 
 
 def serve_disaggregated(
@@ -154,6 +159,7 @@ def serve_disaggregated(
     prefill_replicas: int = 1,
     decode_replicas: int = 1,
     rule: Rule = "round_robin",
+    horizon_s: float = inf,
     **limits: Any,
 ) -> Run:
     """Serve requests with a prefill pool and a decode pool; each transfer takes ``transfer_s``."""
@@ -172,6 +178,7 @@ def serve_disaggregated(
         cluster.run.ties += any(other != source and now - then < TIE_S for then, other in prefilled)
         prefilled.append((now, source))
         replica = decode_router.choose()
+        job.replica = replica.index
         cluster.at(now + EARLY_S, lambda: offer(job, replica, now + EARLY_S))
 
     def offer(job: Job, replica: Decode, now: float) -> None:
@@ -180,10 +187,10 @@ def serve_disaggregated(
 
     def start_transfer(job: Job, now: float) -> None:
         job.decode_queue_s += now - job.prefilled_s
-        job.transfer_s = transfer_s
         cluster.at(now + transfer_s, lambda: end_transfer(job, now + transfer_s))
 
     def end_transfer(job: Job, now: float) -> None:
+        job.transfer_s = transfer_s
         job.landed_s = now
         source = prefill_pool[job.prefill_replica]
         cluster.note_tie(source, now)
@@ -221,4 +228,4 @@ def serve_disaggregated(
     ]
     prefill_router, decode_router = Router(prefill_pool, rule), Router(decode_pool, rule)
     cluster.send(requests, max_model_len, prefill_router.choose)
-    return cluster.simulate([*prefill_pool, *decode_pool])
+    return cluster.simulate([*prefill_pool, *decode_pool], horizon_s)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from math import isclose
+from math import isclose, isnan
 
-from servesim.engine.log import COMPLETED, DROPPED
+from servesim.engine.log import COMPLETED, DROPPED, QUEUED, RUNNING
 from tests.oracle import cluster
 from tests.oracle.job import Job
 from tests.oracle.step import Step
@@ -15,30 +15,32 @@ from tests.serving import Row, Run, end_s
 RELATIVE = 1e-9
 
 COUNTS = ("sequences", "decodes", "prefill_tokens", "waiting", "preempted")
+MOMENTS = ("first_token_s", "finished_s")
 PARTS = ("queue_s", "prefill_s", "preempted_s", "transfer_s", "decode_queue_s")
 
 
-def assert_equal(got: Run, want: cluster.Run, capacities: list[int]) -> None:
+def assert_equal(got: Run, want: cluster.Run) -> None:
     """Assert that servesim has done, step by step and request by request, what the oracle did."""
-    rows = got.requests
-    assert {row["status"] for row in rows} <= {COMPLETED, DROPPED}
-    dropped = [row["request_id"] for row in rows if row["status"] == DROPPED]
+    dropped = [row["request_id"] for row in got.requests if row["status"] == DROPPED]
     assert dropped == [job.id for job in want.dropped]
-    free = [engine.free_blocks for engine in got.engines]
-    assert free == want.free == capacities, "blocks are held when nothing is left to do"
     _assert_same_order(got.completed, want.finished)
-    jobs = {job.id: job for job in want.finished}
-    for row in got.completed:
-        _assert_same_request(row, jobs[int(row["request_id"])])
-    for replica in range(len(capacities)):
+    served = [row for row in got.by_id if row["status"] != DROPPED]
+    for row, job in zip(served, want.taken, strict=True):
+        _assert_same_request(row, job)
+    for replica in range(len(want.free)):
         leaps = [row for row in got.leaps if row["replica"] == replica]
         _assert_same_steps(leaps, [step for step in want.steps if step.replica == replica])
     _assert_same_gaps(got, want)
 
 
+def assert_blocks_returned(got: Run, want: cluster.Run, capacities: list[int]) -> None:
+    """Assert that no block is held when nothing is left to do."""
+    assert [engine.free_blocks for engine in got.engines] == want.free == capacities
+
+
 def same(got: float, want: float, scale: float = 0.0) -> bool:
     """Return whether two times agree to 1e-9 of them, or of the clock (``scale``) they are differences of."""
-    return isclose(got, want, rel_tol=RELATIVE, abs_tol=RELATIVE * scale)
+    return (isnan(got) and isnan(want)) or isclose(got, want, rel_tol=RELATIVE, abs_tol=RELATIVE * scale)
 
 
 def _assert_same_order(got: list[Row], want: list[Job]) -> None:
@@ -53,15 +55,15 @@ def _assert_same_order(got: list[Row], want: list[Job]) -> None:
 
 
 def _assert_same_request(row: Row, job: Job) -> None:
+    assert (row["request_id"], row["sent_s"]) == (job.id, job.sent_s)
     assert (row["input_tokens"], row["output_tokens"]) == (job.input_tokens, job.output_tokens)
-    assert row["generated"] == job.generated == job.output_tokens
-    assert row["preemptions"] == job.preemptions, job
+    assert (row["generated"], row["preemptions"]) == (job.generated, job.preemptions), (row, job)
     assert (row["replica"], row["prefill_replica"]) == (job.replica, job.prefill_replica)
-    assert row["sent_s"] == job.sent_s
-    for name in ("first_token_s", "finished_s"):
-        assert same(row[name], getattr(job, name)), (name, row[name], job)
-    for name in PARTS:
-        assert same(row[name], getattr(job, name), row["finished_s"]), (name, row[name], job)
+    unfinished = QUEUED if isnan(job.scheduled_s) else RUNNING
+    assert row["status"] == (unfinished if isnan(job.finished_s) else COMPLETED)
+    clock_s = job.sent_s if isnan(job.scheduled_s) else max(job.scheduled_s, *job.token_times, 0.0)
+    for name in MOMENTS + PARTS:
+        assert same(row[name], getattr(job, name), clock_s), (name, row[name], job)
 
 
 def _assert_same_steps(leaps: list[Row], steps: list[Step]) -> None:
@@ -105,7 +107,7 @@ def _assert_same_gaps(got: Run, want: cluster.Run) -> None:
     """The pooled gaps between tokens: every step once per decode, and every torn gap."""
     steps = [step for row in got.leaps for step in expand(row) for _ in range(int(row["decodes"]))]
     gaps = [step["duration_s"] for step in steps] + [row["gap_s"] for row in got.gaps]
-    expected = [later - earlier for job in want.finished for earlier, later in pairwise(job.token_times)]
-    assert len(gaps) == len(expected) == sum(job.generated - 1 for job in want.finished)
-    clock_s = max((job.finished_s for job in want.finished), default=0.0)
+    expected = [later - earlier for job in want.taken for earlier, later in pairwise(job.token_times)]
+    assert len(gaps) == len(expected) == sum(max(job.generated - 1, 0) for job in want.taken)
+    clock_s = max((time_s for job in want.taken for time_s in job.token_times), default=0.0)
     assert all(same(a, b, clock_s) for a, b in zip(sorted(gaps), sorted(expected), strict=True))

@@ -46,6 +46,11 @@ class Continuous:
         self.preempted = 0
         """Preemptions since the last step began."""
 
+    @property
+    def computing(self) -> bool:
+        """Whether a step is under way."""
+        return bool(self.scheduled)
+
     def arrive(self, job: Job, at: float) -> None:
         """Queue a request; an idle replica wakes at ``at``."""
         self.waiting.append(job)

@@ -69,7 +69,6 @@ class Decode(Continuous):
     def arrive(self, job: Job, at: float) -> None:
         """Queue a request whose KV cache is still at its prefill replica."""
         self.incoming.append(job)
-        job.replica = self.index
         self.wake(at)
 
     def land(self, job: Job, at: float) -> None:

@@ -33,7 +33,7 @@ class Job:
     landed_s: float | None = None
     """When its KV cache arrived, until it is scheduled there."""
 
-    queue_s: float = 0.0
+    queue_s: float = nan
     prefill_s: float = 0.0
     preempted_s: float = 0.0
     transfer_s: float = 0.0

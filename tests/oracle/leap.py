@@ -13,10 +13,10 @@ from tests.serving import Run, Service
 ROUTERS: dict[str, Router] = {"round_robin": RoundRobin(), "least_outstanding": LeastOutstanding()}
 
 
-def leap(case: Case) -> Run:
+def leap(case: Case, horizon_s: float | None = None) -> Run:
     """Run servesim's engines on a case."""
     service = _two_pools(case) if isinstance(case, DisaggregatedCase) else _one_pool(case)
-    return service.serve(case.requests)
+    return service.serve(case.requests, horizon_s=horizon_s)
 
 
 def _one_pool(case: PooledCase) -> Service:

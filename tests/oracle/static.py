@@ -43,6 +43,11 @@ class Static:
         self.steps: list[Step] = []
 
     @property
+    def computing(self) -> bool:
+        """Whether a step is under way."""
+        return bool(self.batch)
+
+    @property
     def free(self) -> int:
         """Blocks that no batch has reserved."""
         return self.kv_blocks - self.blocks(self.batch)

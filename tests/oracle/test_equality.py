@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.oracle.cases import DRAWS, Case
 from tests.oracle.cluster import Run
-from tests.oracle.compare import assert_equal
+from tests.oracle.compare import assert_blocks_returned, assert_equal
 from tests.oracle.leap import leap
 from tests.oracle.regimes import regimes
 
@@ -63,8 +63,35 @@ def hold_equal(case: Case) -> Run:
     """Run both on a case and hold them equal, unless rounding decides between replicas."""
     run = case.simulate()
     if not run.ties:
-        assert_equal(leap(case), run, case.capacities)
+        got = leap(case)
+        assert_equal(got, run)
+        assert_blocks_returned(got, run, case.capacities)
     return run
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_fixed_cases_are_equal_and_reach_every_regime(kind: str) -> None:
+    reached: Counter[str] = Counter()
+    for seed in SEEDS:
+        case = DRAWS[kind](Random(seed))
+        reached += regimes(case, hold_equal(case))
+    missed = {name: reached[name] for name, floor in FLOORS[kind].items() if reached[name] < floor}
+    assert not missed, reached
+    assert reached["ties"] < len(SEEDS) / 4
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_a_horizon_cuts_both_alike(kind: str) -> None:
+    """Steps that the horizon cuts are forgotten, and what had been emitted until then is counted."""
+    for seed in range(300, 400):
+        random = Random(seed)
+        case = DRAWS[kind](random)
+        steps = case.simulate().steps
+        step = random.choice(steps) if steps else None
+        horizon_s = step.start_s + step.duration_s * random.choice((-1e-6, 1e-6, 0.5)) if step else 0.5
+        run = case.simulate(horizon_s)
+        if not run.ties:
+            assert_equal(leap(case, horizon_s), run)
 
 
 @pytest.mark.parametrize("kind", DRAWS)
@@ -79,17 +106,6 @@ def test_random_cases(kind: str) -> None:
         assume(not run.ties)
 
     differ_nowhere()
-
-
-@pytest.mark.parametrize("kind", DRAWS)
-def test_fixed_cases_reach_every_regime(kind: str) -> None:
-    reached: Counter[str] = Counter()
-    for seed in SEEDS:
-        case = DRAWS[kind](Random(seed))
-        reached += regimes(case, hold_equal(case))
-    missed = {name: reached[name] for name, floor in FLOORS[kind].items() if reached[name] < floor}
-    assert not missed, reached
-    assert reached["ties"] < len(SEEDS) / 4
 
 
 @pytest.mark.slow
