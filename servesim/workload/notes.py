@@ -30,10 +30,10 @@ class Notes:
     def lines(self) -> list[str]:
         """Return one sentence for each thing that was done; nothing done, no sentence."""
         sentences = {
-            f"{self.rows - self.requests:,} of {self.rows:,} rows left out": self.rows - self.requests,
-            f"{self.out_of_order:,} rows out of order: sorted by time": self.out_of_order,
-            f"{self.same_time:,} requests at the same time as the one before": self.same_time,
-            f"{self.zero_outputs:,} requests with 0 output tokens: run as 1": self.zero_outputs,
-            f"times shifted by {-self.shifted_s:,.3f} s: the first request is sent at 0": self.shifted_s,
+            f"rows left out: {self.rows - self.requests:,} of {self.rows:,}": self.rows - self.requests,
+            f"rows out of order, sorted by time: {self.out_of_order:,}": self.out_of_order,
+            f"requests at the same time as the one before: {self.same_time:,}": self.same_time,
+            f"requests with 0 output tokens, run as 1: {self.zero_outputs:,}": self.zero_outputs,
+            f"times shifted so that the first request is sent at 0: {-self.shifted_s:+,.3f} s": self.shifted_s,
         }
         return [sentence for sentence, count in sentences.items() if count]

@@ -64,7 +64,7 @@ class Synthetic:
             if batch.size:
                 yield batch
             left -= batch.size
-            if not left or batch.size < BATCH_ROWS:
+            if batch.size < BATCH_ROWS:
                 return
 
     def _most_requests(self) -> int:

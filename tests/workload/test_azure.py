@@ -90,6 +90,11 @@ def test_a_bad_time_is_refused_with_its_line(tmp_path: Path, time: str, good: st
     )
 
 
+def test_a_short_row_may_come_first_and_lack_its_time(tmp_path: Path) -> None:
+    path = write(tmp_path, "ContextTokens,GeneratedTokens,TIMESTAMP", "1,1", f"1,1,{DAY}6")
+    assert refusals(path) == ["path, line 2 = '1,1': must have 3 cells, as the header has"]
+
+
 def test_seconds_among_timestamps_are_refused(tmp_path: Path) -> None:
     [problem] = refusals(write(tmp_path, HEADER, "0.5,1,1", f"{DAY}6,1,1"))
     assert problem.startswith("path, line 2, TIMESTAMP = '0.5'")

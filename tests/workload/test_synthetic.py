@@ -78,6 +78,14 @@ def test_request_i_is_sent_at_the_same_moment_whatever_the_lengths() -> None:
     assert np.array_equal(one.sent_s, other.sent_s)
 
 
+def test_arrivals_and_lengths_draw_from_streams_of_their_own() -> None:
+    batch = sent(Synthetic(Poisson(1.0), LENGTHS, 500), seed=9)
+    streams = Streams(9)
+    gaps = streams.stream("arrivals").standard_exponential(500)
+    tokens = LENGTHS.tokens(streams.stream("lengths").standard_normal((500, 2)))
+    assert equal(batch, Batch(np.cumsum(gaps), *tokens))
+
+
 def test_twice_the_rate_halves_every_moment() -> None:
     slow, fast = (sent(Synthetic(Gamma(rate, 0.5), LENGTHS, 20_000)) for rate in (3.0, 6.0))
     assert np.array_equal(slow.sent_s, 2 * fast.sent_s)

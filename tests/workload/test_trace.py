@@ -77,8 +77,13 @@ def test_the_first_limit_reached_ends_the_sending(path: str) -> None:
 def test_unsorted_rows_are_sorted_and_counted(tmp_path: Path) -> None:
     trace = Trace(write(tmp_path / "t", [(7, 1, 1), (3, 2, 2), (9, 3, 3), (3, 4, 4), (4, 5, 5)]))
     assert sent(trace).sent_s.tolist() == [0.0, 0.0, 1.0, 4.0, 6.0]
-    assert sent(trace).input_tokens.tolist() == [2, 4, 5, 1, 3], "rows of one time keep their order"
+    assert sent(trace).input_tokens.tolist() == [2, 4, 5, 1, 3]
     assert trace.notes == Notes(5, 5, out_of_order=2, same_time=1, zero_outputs=0, shifted_s=3.0)
+
+
+def test_rows_of_one_time_keep_their_order(tmp_path: Path) -> None:
+    trace = Trace(write(tmp_path / "t", [(row % 2, row + 1, 1) for row in range(1000)]))
+    assert sent(trace).input_tokens.tolist() == [*range(1, 1001, 2), *range(2, 1001, 2)]
 
 
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=40, unique=True), st.randoms())
@@ -123,11 +128,11 @@ def test_the_file_is_read_once(path: str) -> None:
 def test_all_that_was_done_is_said(tmp_path: Path) -> None:
     trace = Trace(write(tmp_path / "t", [(2000, 1, 0), (1000, 2, 2), (1000, 3, 3), (3000, 4, 4)]), requests=3)
     assert trace.notes.lines() == [
-        "1 of 4 rows left out",
-        "1 rows out of order: sorted by time",
-        "1 requests at the same time as the one before",
-        "1 requests with 0 output tokens: run as 1",
-        "times shifted by -1,000.000 s: the first request is sent at 0",
+        "rows left out: 1 of 4",
+        "rows out of order, sorted by time: 1",
+        "requests at the same time as the one before: 1",
+        "requests with 0 output tokens, run as 1: 1",
+        "times shifted so that the first request is sent at 0: -1,000.000 s",
     ]
     assert trace.notes.as_dict() == {
         "rows": 4,
@@ -160,6 +165,11 @@ def test_nothing_done_is_not_talked_about() -> None:
 def test_impossible_settings_are_refused(path: str, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         check(Trace(path, **settings), "workload")
+
+
+def test_a_path_may_start_at_home(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(Path(path).parent))
+    assert sent(Trace("~/trace.csv")).size == 10
 
 
 def test_what_is_wrong_with_the_file_is_a_problem_of_the_configuration(tmp_path: Path) -> None:
