@@ -28,12 +28,12 @@ class Notes:
         return dataclasses.asdict(self)
 
     def lines(self) -> list[str]:
-        """Return one sentence for each thing that was done; nothing done, no sentence."""
-        sentences = {
+        """Return one line for each thing that was done; nothing done, no line."""
+        counted = {
             f"rows left out: {self.rows - self.requests:,} of {self.rows:,}": self.rows - self.requests,
             f"rows out of order, sorted by time: {self.out_of_order:,}": self.out_of_order,
             f"requests at the same time as the one before: {self.same_time:,}": self.same_time,
             f"requests with 0 output tokens, run as 1: {self.zero_outputs:,}": self.zero_outputs,
-            f"times shifted so that the first request is sent at 0: {-self.shifted_s:+,.3f} s": self.shifted_s,
+            f"times shifted to send the first request at 0: {-self.shifted_s:+,.3f} s": self.shifted_s,
         }
-        return [sentence for sentence, count in sentences.items() if count]
+        return [line for line, count in counted.items() if count]

@@ -132,7 +132,7 @@ def test_all_that_was_done_is_said(tmp_path: Path) -> None:
         "rows out of order, sorted by time: 1",
         "requests at the same time as the one before: 1",
         "requests with 0 output tokens, run as 1: 1",
-        "times shifted so that the first request is sent at 0: -1,000.000 s",
+        "times shifted to send the first request at 0: -1,000.000 s",
     ]
     assert trace.notes.as_dict() == {
         "rows": 4,
