@@ -24,6 +24,8 @@ TIE_S = 1e-9
 Sent = tuple[float, int, int]
 """A request: when it is sent (s), its input tokens and its output tokens."""
 
+Rule = Literal["round_robin", "least_outstanding"]
+
 
 @dataclass
 class Run:
@@ -98,7 +100,7 @@ class Cluster:
 class Router:
     """Chooses among the replicas of one pool: in turn, or the one with the fewest unfinished requests."""
 
-    def __init__(self, replicas: Sequence[Any], rule: Literal["round_robin", "least_outstanding"]) -> None:
+    def __init__(self, replicas: Sequence[Any], rule: Rule) -> None:
         self.replicas = replicas
         self.rule = rule
         self.routed = 0
@@ -117,9 +119,6 @@ class Router:
     def left(self, index: int) -> None:
         """Note that a request has left the replica with this global index."""
         self.outstanding[index - self.replicas[0].index] -= 1
-
-
-Rule = Literal["round_robin", "least_outstanding"]
 
 
 def serve(

@@ -315,6 +315,37 @@ def test_back_pressure_reaches_prefill() -> None:
     )
 
 
+def test_a_prompt_preempted_in_prefill_starts_again_only_as_a_whole() -> None:
+    """4 prefill blocks of 2, a budget of 4 tokens, transfers of 0.5 s. Both sent at 0. A: 3 in, 1 out.
+    B: 5 in, 1 out.
+
+    replica | start | scheduled   | duration | blocks | waiting | preempted
+    0       | 0.00  | A:3+0 B:1+0 | 1.40     | 3      | 0       | 0
+    0       | 1.90  | B:4+0       | 1.40     | 2      | 0       | 1
+    0       | 3.30  | B:1+4       | 1.18     | 3      | 0       | 0
+    1       | 1.90  | A:1+2       | 1.14     | 2      | 0       | 0
+    1       | 4.98  | B:1+4       | 1.18     | 3      | 0       | 0
+
+    At 1.40 A leaves but keeps two blocks; B's next four tokens need two more and one is free: it preempts
+    itself. A chunk of four would fit into the two free blocks now, but all five tokens need three: B waits
+    until A has landed at 1.90.
+
+    A emits at 3.04
+    B emits at 6.16
+    """
+    run = disaggregated(
+        (0.0, 3, 1),
+        (0.0, 5, 1),
+        first_token="decode",
+        prefill_blocks=4,
+        decode_blocks=10,
+        max_num_batched_tokens=4,
+    )
+    assert_follows(run, test_a_prompt_preempted_in_prefill_starts_again_only_as_a_whole)
+    assert parts(by_name(run)["B"])["preempted_s"] == pytest.approx(0.5 + EARLY_S)
+    assert parts(by_name(run)["B"])["prefill_s"] == pytest.approx(4.48 - 0.5)
+
+
 def test_preemption_on_the_decode_replica() -> None:
     """6 prefill blocks and 4 decode blocks of 2, transfers of 0.5 s, token 1 from prefill. A and B: sent at
     0, 3 in, 3 out. C: sent at 1.6, 1 in, 2 out.
