@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 import pandas as pd
@@ -57,15 +58,26 @@ def test_a_run_prints_one_screen(capfd: pytest.CaptureFixture[str]) -> None:
 def test_a_run_leaves_its_tables_its_summary_and_its_configuration(here: Path) -> None:
     assert main([SMALL, "seed=7"]) == 0
     (folder,) = folders(here)
+    tables = ("gaps.parquet", "requests.parquet", "steps.parquet")
+    assert sorted(path.name for path in folder.iterdir()) == ["config.yaml", *tables, "summary.json"]
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["accounting"]["injected"] == len(pd.read_parquet(folder / "requests.parquet")) == 40
     assert len(pd.read_parquet(folder / "steps.parquet")) > 0
     assert yaml.safe_load((folder / "config.yaml").read_text())["seed"] == 7
 
 
-def test_runs_of_the_same_second_have_folders_of_their_own(here: Path) -> None:
-    assert [main([SMALL]), main([SMALL]), main([SMALL])] == [0, 0, 0]
-    assert len(folders(here)) == 3
+def test_runs_of_the_same_second_have_folders_of_their_own(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Noon(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> "Noon":
+            return cls(2026, 1, 2, 12, 0, 0)
+
+    monkeypatch.setattr("servesim.jobs.datetime", Noon)
+    assert [main([SMALL]), main([SMALL, "-m", "seed=1,2"]), main([SMALL])] == [0, 0, 0]
+    names = ["2026-01-02_12-00-00", "2026-01-02_12-00-00_2", "2026-01-02_12-00-00_3"]
+    assert [folder.name for folder in folders(here)] == names
 
 
 def test_the_folder_can_be_chosen_as_in_any_hydra_application(here: Path) -> None:

@@ -118,6 +118,12 @@ def test_everything_wrong_is_listed_at_once() -> None:
     assert "above 0 (requests/s)" in found[4]
 
 
+def test_what_does_not_fit_together_is_listed_beside_what_is_wrong_alone() -> None:
+    found = faults("workload.arrivals.rate_rps=0", "cluster.tensor_parallel_size=3", "slo.ttft_s=-1", "sed=1")
+    paths = [line.partition(" ")[0] for line in found]
+    assert set(paths) == {"workload.arrivals.rate_rps", "cluster.tensor_parallel_size", "slo.ttft_s", "sed"}
+
+
 @pytest.mark.parametrize("rate", ["0", "-1", "nan", "inf", "-inf", "null", "fast", "[1]", "true", "{a: 1}"])
 def test_a_rate_is_a_finite_positive_number(rate: str) -> None:
     (line,) = faults(f"workload.arrivals.rate_rps={rate}")
@@ -270,11 +276,12 @@ def test_whatever_is_typed_gives_a_scenario_or_a_list_of_problems(typed: list[tu
     assert found is None or all(str(problem) for problem in found)
 
 
-def test_a_folder_of_the_users_offers_options(tmp_path: Path) -> None:
-    (tmp_path / "slo").mkdir()
-    (tmp_path / "slo" / "my own.yaml").write_text("ttft_s: 0.1\nattainment: 0.5\n")
-    assert load("slo=my own", config_dir=tmp_path).slo.ttft_s == 0.1
-    assert "my own" in faults("slo=mine", config_dir=tmp_path)[0]
+@pytest.mark.parametrize("name", ["plain", "it's mine, (2) = [b]"])
+def test_a_folder_of_the_users_offers_options(tmp_path: Path, name: str) -> None:
+    (tmp_path / name / "slo").mkdir(parents=True)
+    (tmp_path / name / "slo" / "my own.yaml").write_text("ttft_s: 0.1\nattainment: 0.5\n")
+    assert load("slo=my own", config_dir=tmp_path / name).slo.ttft_s == 0.1
+    assert "my own" in faults("slo=mine", config_dir=tmp_path / name)[0]
 
 
 @pytest.mark.parametrize("text", ["a: [", "- 1\n", "a: {b: c: d}", "\t", "ttft_s: ${nowhere}", "\x00"])

@@ -2,7 +2,7 @@
 
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from servesim.config.groups import Groups
@@ -48,6 +48,8 @@ def test_each_override_is_handed_on_in_its_way(typed: str, handed_on: str) -> No
     assert ready(typed) == [handed_on]
 
 
+@example(r"a\'b\\'c")
+@example("ends in \\")
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\x00$"), min_size=1))
 def test_quoted_text_is_read_as_it_stands(text: str) -> None:
     override = OverridesParser.create().parse_override(f"key={quoted(text)}")

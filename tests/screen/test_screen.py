@@ -50,6 +50,7 @@ def test_the_memory_sheet_is_a_sum() -> None:
         "runtime (CUDA, NCCL)",
     )
     terms = [float(row(printed, label)[0]) for label in labels]
+    assert terms[0] == 85.03  # 81,089 MiB
     assert sum(terms) == pytest.approx(float(row(printed, "KV cache  ")[0]), abs=0.03)
 
 
