@@ -38,13 +38,14 @@ class OpenLoop:
     def _send(self) -> None:
         """Send all that is due, then wait for the next."""
         clock, request = self._clock, self._next
-        due_s = clock.now + EARLY_S
-        while request is not None and request.sent_s <= due_s:
+        while request is not None:
+            seen_s = request.sent_s - EARLY_S
+            if seen_s > clock.now:
+                clock.set(self._alarm, seen_s, ARRIVAL)
+                break
             self._cluster.accept(request)
             request = next(self._requests, None)
         self._next = request
-        if request is not None:
-            clock.set(self._alarm, request.sent_s - EARLY_S, ARRIVAL)
 
     def remaining(self) -> int:
         """Count the requests that have not been sent."""

@@ -15,6 +15,9 @@ ARRIVAL, BOUNDARY = 1, 2
 #: An arrival is seen this much early, so that rounding never decides on which side of a boundary it falls.
 EARLY_S = 1e-7
 
+#: Events after which time must have moved.
+MANY = 10_000_000
+
 
 class StalledError(RuntimeError):
     """Simulated time cannot make progress any more, though there is work left."""
@@ -53,17 +56,35 @@ class Clock(Environment):
         self.set(Alarm(function), time_s, ARRIVAL)
 
     def run_until(self, horizon_s: float = inf) -> int:
-        """Let everything up to and including ``horizon_s`` happen; return how many things it was."""
-        agenda, happened = self._agenda, 0
-        while agenda and agenda[0][0] <= horizon_s:
+        """Let everything up to and including ``horizon_s`` happen; return how many things it was.
+
+        Raises:
+            StalledError: things keep happening, and time stands still.
+
+        """
+        happened = 0
+        while True:
+            before_s = self.now
+            few = self._run_some(horizon_s)
+            happened += few
+            if few < MANY:
+                return happened
+            if self.now == before_s:
+                raise StalledError(f"{MANY} events at {self.now} s, and there is no end of them")
+
+    def _run_some(self, horizon_s: float) -> int:
+        """Let at most `MANY` things happen up to the horizon; return how many it was."""
+        agenda = self._agenda
+        for happened in range(MANY):
+            if not agenda or agenda[0][0] > horizon_s:
+                return happened
             time_s, _, _, event = heappop(agenda)
             self.now = self._now = time_s
-            happened += 1
             if isinstance(event, Alarm):
                 event.ring()
             else:
                 _happen(event)
-        return happened
+        return MANY
 
 
 def _happen(event: Event) -> None:

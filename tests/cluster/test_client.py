@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from servesim.cluster.client import PAUSE_REQUESTS, OpenLoop
@@ -51,6 +54,14 @@ def test_what_is_sent_at_one_moment_arrives_at_one_instant() -> None:
     run = Run(SERVICE, [(2.0, 1, 1)] * 3)
     next(run.instants())
     assert run.cluster.injected == 3
+
+
+@given(st.lists(st.floats(0, 1e-6), min_size=1, max_size=20).map(sorted))
+def test_times_as_short_as_the_early_window_are_sent(times: list[float]) -> None:
+    """Rounding of (t - 0.1 us) + 0.1 us must not put off a request for ever."""
+    with patch("servesim.engine.clock.MANY", 1000):
+        run = SERVICE.serve([(time_s, 1, 1) for time_s in times])
+    assert run.cluster.injected == len(times)
 
 
 def test_a_pause_every_thousand_requests() -> None:
