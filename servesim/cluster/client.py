@@ -73,20 +73,24 @@ class ClosedLoop:
         self._requests = _requests(batches, pause)
         self._duration_s = duration_s
         cluster.on_leave = self._answered
-        for _ in range(concurrency):
-            self._send_at(0.0, 0.0)
+        users = 0
+        while users < concurrency and self._send_at(0.0, 0.0):
+            users += 1
 
     def _answered(self, request: Request) -> None:
         now = self._clock.now
         self._send_at(now, now + EARLY_S)
 
-    def _send_at(self, sent_s: float, seen_s: float) -> None:
+    def _send_at(self, sent_s: float, seen_s: float) -> bool:
+        """Send the next request, if there is one and time for it; say whether it was sent."""
         if self._duration_s is not None and sent_s >= self._duration_s:
-            return
+            return False
         request = next(self._requests, None)
-        if request is not None:
-            request.sent_s = sent_s
-            self._clock.call_at(seen_s, partial(self._cluster.accept, request))
+        if request is None:
+            return False
+        request.sent_s = sent_s
+        self._clock.call_at(seen_s, partial(self._cluster.accept, request))
+        return True
 
     def remaining(self) -> int:
         """Count the requests that have not been sent; none where only a duration limits them."""

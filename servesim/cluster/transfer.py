@@ -23,7 +23,7 @@ class Transfer:
     """
 
     link: Literal["auto", "nvlink", "nic", "pcie"] = quantity(default="auto")
-    bandwidth_bytes_per_s: float | None = quantity("bytes/s per GPU", above=0, default=None)
+    bandwidth_bytes_per_s: float | None = quantity("bytes/s per GPU", at_least=1, default=None)
     latency_s: float | None = quantity("s", at_least=0, default=None)
 
     def bandwidth(self, gpu: Gpu, one_node: bool) -> float:

@@ -91,7 +91,7 @@ class Constant(Renewal):
 class ClosedLoop:
     """``concurrency`` users, each of whom sends the next request when the last answer has ended."""
 
-    concurrency: int = quantity("users", at_least=1)
+    concurrency: int = quantity("users", at_least=1, at_most=1_000_000)
 
     hints: ClassVar[Mapping[str, str]] = {
         "rate_rps": "the answers set the rate of a closed loop; set workload.arrivals.concurrency, "
