@@ -77,6 +77,13 @@ class Scenario:
             first_replica += pool.replicas
         return found
 
+    def transfer(self) -> dict[str, Any] | None:
+        """Return the link between the pools as it comes out; None where there is one pool."""
+        if isinstance(self.cluster, Pool):
+            return None
+        gpus = [pool.gpu or self.gpu for _, _, pool in self._pools()]
+        return self.cluster.transfer.as_built(gpus, self.cluster.one_node(self.gpu))
+
     def _pools(self) -> list[tuple[str, Role, Pool]]:
         if isinstance(self.cluster, Pool):
             return [("cluster", "serve", self.cluster)]

@@ -76,6 +76,7 @@ def run(scenario: Scenario, folder: Path | None = None, progress: Progress | Non
         weights_dtype=scenario.model.weights_dtype,
         calibration=scenario.calibration.name,
         scenario=scenario.as_dict(),
+        transfer=scenario.transfer(),
         steady=scenario.steady,
     )
     return Result(summary, records)
@@ -96,7 +97,7 @@ def _cluster(
     scheduler, shape = scenario.scheduler, scenario.cluster
     if isinstance(scheduler, Disaggregated) and isinstance(shape, PrefillDecode):
         prefill, decode = pools
-        links = Links.between(clock, prefill, decode, shape.transfer, shape.one_node)
+        links = Links.between(clock, prefill, decode, shape.transfer, shape.one_node(scenario.gpu))
         return DisaggregatedCluster(
             clock, prefill, decode, scheduler, scenario.router, links, streams, records
         )

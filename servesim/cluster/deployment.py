@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from servesim.cost.gpu import Gpu
 from servesim.cost.memory import MemorySheet
@@ -34,6 +34,10 @@ class Deployment:
     kv_blocks: int
     kv_bytes_per_token: int
     max_model_len: int
+
+    def memory(self) -> dict[str, Any]:
+        """Return the memory sheet of one of its GPUs, and what an engine makes of it, as plain values."""
+        return self.sheet.as_dict() | {"kv_blocks": self.kv_blocks, "max_model_len": self.max_model_len}
 
     @property
     def gpus(self) -> int:

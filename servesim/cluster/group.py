@@ -40,16 +40,21 @@ class Group(Generic[E]):
 
     def choose(self, request: Request) -> int:
         """Return the global index of the replica that gets a request, and count it there."""
-        index = self._pick(request)
-        self._outstanding[index] += 1
-        return self.first + index
+        return self.first + self._count(request)
 
     def send(self, request: Request) -> int:
         """Hand a request to the replica that the router picks; return its global index."""
-        index = self._pick(request)
-        self._outstanding[index] += 1
+        index = self._count(request)
         self.replicas[index].submit(request)
         return self.first + index
+
+    def _count(self, request: Request) -> int:
+        """Let the router pick a replica, and count the request there."""
+        index = self._pick(request)
+        if not 0 <= index < len(self.replicas):
+            raise IndexError(f"the router picked replica {index!r} of {len(self.replicas)}")
+        self._outstanding[index] += 1
+        return index
 
     def replica(self, index: int) -> Replica[E]:
         """Return the replica with a global index."""

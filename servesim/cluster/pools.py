@@ -55,9 +55,8 @@ class PrefillDecode:
         for name in ("replicas", "tensor_parallel_size", "gpus_per_node")
     }
 
-    @property
-    def one_node(self) -> bool:
-        """Whether all GPUs of both pools have room in one node."""
-        return self.prefill.gpus + self.decode.gpus <= min(
-            self.prefill.gpus_per_node, self.decode.gpus_per_node
-        )
+    def one_node(self, gpu: Gpu) -> bool:
+        """Say whether both pools have room in one node: all their GPUs, of one kind (``gpu`` by default)."""
+        node = min(self.prefill.gpus_per_node, self.decode.gpus_per_node)
+        one_kind = (self.prefill.gpu or gpu) == (self.decode.gpu or gpu)
+        return one_kind and self.prefill.gpus + self.decode.gpus <= node

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 from servesim.check import quantity
 from servesim.cluster.deployment import Deployment
@@ -25,6 +25,14 @@ class Transfer:
     link: Literal["auto", "nvlink", "nic", "pcie"] = quantity(default="auto")
     bandwidth_bytes_per_s: float | None = quantity("bytes/s per GPU", at_least=1, default=None)
     latency_s: float | None = quantity("s", at_least=0, default=None)
+
+    def as_built(self, gpus: Sequence[Gpu], one_node: bool) -> dict[str, Any]:
+        """Return the link between GPUs as it comes out: its name, the slower end's bytes/s, the latency."""
+        return {
+            "link": self._link(one_node),
+            "bandwidth_bytes_per_s": min(self.bandwidth(gpu, one_node) for gpu in gpus),
+            "latency_s": max(self.latency(gpu, one_node) for gpu in gpus),
+        }
 
     def bandwidth(self, gpu: Gpu, one_node: bool) -> float:
         """Return the bandwidth of one GPU's link, in one direction, in bytes/s."""

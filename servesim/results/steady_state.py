@@ -1,11 +1,12 @@
-"""Where a run has warmed up, and whether it can keep up at all."""
+"""Where a run has warmed up."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from servesim.engine.log import QUEUED
 from servesim.results.records import Records
 from servesim.results.window import NOTHING, Window
 
@@ -13,6 +14,8 @@ Floats = NDArray[np.float64]
 
 #: Observations per batch.
 BATCH = 5
+#: Per cent of requests whose E2E has to pass before a cluster counts as filled.
+FILLED = 95
 #: Share of a sample's sum of squares below which a spread is rounding.
 ROUNDING = 1e-12
 
@@ -38,38 +41,32 @@ def mser5(sample: Floats) -> int:
     return int(np.argmin(score)) * BATCH
 
 
-def steady_window(records: Records) -> Window:
-    """Return the steady part of a run: from the MSER-5 cut to the last send.
+class Steady(NamedTuple):
+    """The steady part of a run, and whether there is one: not where half the run would have to go."""
 
-    The rule looks at TTFT and at E2E of the completed requests in order of sending; the later cut counts.
+    window: Window
+    found: bool
+
+
+def steady_part(records: Records) -> Steady:
+    """Return the steady part of a run: from its warm-up's end to the last send.
+
+    The warm-up ends with the later of two MSER-5 cuts, on TTFT and on E2E of the completed requests in
+    order of sending. But a cluster that is not pressed has the same latencies from its first request on,
+    while tokens come at their full rate only when as many requests are under way as ever will be; so the
+    warm-up also lasts until 95% of requests would have been through. At most half the run is cut.
     """
     requests = records.request_table
     sent_s, e2e_s = requests.column("sent_s"), requests.column("e2e_s")
     if not len(sent_s):
-        return NOTHING
+        return Steady(NOTHING, False)
     completed = np.flatnonzero(~np.isnan(e2e_s))
     if not len(completed):
-        return Window(float(sent_s.min()), float(sent_s.max()))
+        return Steady(Window(float(sent_s.min()), float(sent_s.max())), False)
     order = completed[np.argsort(requests.column("request_id")[completed], kind="stable")]
-    cut = max(mser5(e2e_s[order]), mser5(requests.column("ttft_s")[order]))
-    return Window(float(sent_s[order[cut]]), float(sent_s.max()))
-
-
-def saturated(records: Records, steady: Window) -> bool | None:
-    """Say whether more arrives in the steady window than leaves it, and the queue grows; None: no telling.
-
-    More: arrivals minus completions exceed 5% of arrivals. Grows: the mean number of requests that wait to
-    be scheduled for the first time is larger in the window's last quarter than in its first.
-    """
-    if not steady.length_s > 0:
-        return None
-    requests = records.request_table
-    sent_s = requests.column("sent_s")
-    arrivals = int(steady.sends(sent_s).sum())
-    completions = int(steady.sees(sent_s + requests.column("e2e_s")).sum())
-    if arrivals - completions <= 0.05 * arrivals:
-        return False
-    queue_s = np.where(requests.column("status") == QUEUED, np.inf, requests.column("queue_s"))
-    scheduled_s = sent_s + np.nan_to_num(queue_s, posinf=np.inf)
-    first, last = (steady.quarter(n).overlap_s(sent_s, scheduled_s).sum() for n in (0, 3))
-    return bool(last > first)
+    settled = max(mser5(e2e_s[order]), mser5(requests.column("ttft_s")[order]))
+    full_s = sent_s[order[0]] + np.percentile(e2e_s[order], FILLED)
+    cut = max(settled, int(np.searchsorted(sent_s[order], full_s)))
+    half = len(order) // 2
+    start_s = float(sent_s[order[min(cut, half)]])
+    return Steady(Window(start_s, float(sent_s.max())), settled + BATCH <= half and cut <= half)

@@ -15,12 +15,14 @@ from servesim.results.goodput import goodput
 from servesim.results.latency import breakdown, latency
 from servesim.results.pricing import Pricing, cost
 from servesim.results.records import Records
+from servesim.results.saturation import saturated
 from servesim.results.simulator import simulator
 from servesim.results.slo import Slo
-from servesim.results.steady_state import saturated, steady_window
+from servesim.results.steady_state import steady_part
 from servesim.results.throughput import throughput, volume, volume_in
+from servesim.results.traffic import traffic
 from servesim.results.usage import energy, usage, utilisation
-from servesim.results.window import span
+from servesim.results.window import span, was_cut
 
 
 def summarise(
@@ -33,13 +35,15 @@ def summarise(
     weights_dtype: str,
     calibration: str,
     scenario: Mapping[str, Any],
+    transfer: Mapping[str, Any] | None,
     steady: bool,
 ) -> dict[str, Any]:
     """Return the summary of closed records as plain values, None where there is nothing to say.
 
     A plain summary speaks of all requests, from the first send to the last response, as
     ``vllm bench serve`` does. A ``steady`` one speaks of the requests sent in the steady window, which
-    begins at ``warmup_cut_s``, and of what was delivered, spent and used in it, whoever it was for.
+    begins at ``warmup_cut_s``, and of what was delivered, spent and used in it, whoever it was for. So do
+    the rates of a run that its horizon cut, where many a token belongs to a request that never ended.
     ``window_s`` is the length that rates, shares and costs refer to, ``duration_s`` always the run's.
 
     Args:
@@ -51,32 +55,38 @@ def summarise(
         weights_dtype: the dtype of the model's weights, whose peak the compute share is of.
         calibration: the name of the profile behind the step times.
         scenario: the resolved configuration, kept as it is.
+        transfer: the links between two pools, kept as they are.
         steady: whether to leave out warm-up and drain.
 
     """
     whole = span(records, facts.horizon_s)
-    settled = steady_window(records)
-    window = settled if steady else whole
+    settled = steady_part(records)
+    in_window = steady or was_cut(records)
+    window = settled.window if steady else whole
     sent = window.sends(records.request_table.column("sent_s"))
     kept = sent & ~np.isnan(records.request_table.column("e2e_s"))
-    times = latency(records, kept, token_gaps(records, window if steady else None))
-    delivered = volume_in(window, records, int(times["itl_s"]["n"])) if steady else volume(records, kept)
+    times = latency(records, kept, token_gaps(records, window if in_window else None))
+    itl_n = int(times["itl_s"]["n"])
+    delivered = volume_in(window, records, itl_n) if in_window else volume(records, kept)
     good = int((slo.good(records) & sent).sum())
     gpus = sum(pool.gpus for pool in deployments)
     used = usage(records, deployments, weights_dtype, window)
     summary = {
         "scenario": scenario,
+        "traffic": traffic(records),
         "accounting": accounting(records, facts),
         "duration_s": whole.length_s,
         "warmup_cut_s": window.start_s if steady else nan,
         "window_s": window.length_s,
-        "saturated": saturated(records, settled) if facts.open_loop else None,
+        "settled": settled.found if steady else None,
+        "saturated": saturated(records, settled.window) if facts.open_loop else None,
         "latency": times,
         "breakdown_s": breakdown(records, kept),
         "throughput": throughput(delivered, window, deployments),
         "goodput": goodput(slo, good, int(sent.sum()), window, gpus),
         "utilisation": utilisation(used, window.length_s),
-        "memory": {pool.role: {**pool.sheet.as_dict(), "kv_blocks": pool.kv_blocks} for pool in deployments},
+        "memory": {pool.role: pool.memory() for pool in deployments},
+        "transfer": transfer,
         "cost": cost(pricing, deployments, window, delivered, good if slo.asks else nan),
         "energy": energy(used, window.length_s, delivered.output_tokens),
         "calibration": {"name": calibration, **dict.fromkeys(("calibrated", "interpolated", "extrapolated"))},

@@ -57,10 +57,13 @@ def span(records: Records, horizon_s: float | None) -> Window:
     sent_s = records.request_table.column("sent_s")
     if not len(sent_s):
         return NOTHING
-    status = records.request_table.column("status")
-    left = bool(np.isin(status, (RUNNING, QUEUED)).any())
-    if left and horizon_s is not None:
+    if was_cut(records) and horizon_s is not None:
         return Window(float(sent_s.min()), horizon_s)
     finished_s = sent_s + records.request_table.column("e2e_s")
     responded_s = np.fmax(finished_s, sent_s)  # a refusal comes at once
     return Window(float(sent_s.min()), float(responded_s.max()))
+
+
+def was_cut(records: Records) -> bool:
+    """Say whether the run ended with requests in the system."""
+    return bool(np.isin(records.request_table.column("status"), (RUNNING, QUEUED)).any())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from servesim.check import ConfigError, check
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.cluster.transfer import Transfer
+from tests.results.made import GPU
 
 
 def test_gpus_of_a_pool() -> None:
@@ -41,4 +44,11 @@ def test_what_a_pool_refuses() -> None:
     ],
 )
 def test_two_pools_share_a_node_where_all_their_gpus_fit(prefill: Pool, decode: Pool, one_node: bool) -> None:
-    assert PrefillDecode(prefill, decode, Transfer()).one_node == one_node
+    assert PrefillDecode(prefill, decode, Transfer()).one_node(GPU) == one_node
+
+
+def test_gpus_of_two_kinds_are_in_two_nodes() -> None:
+    other = dataclasses.replace(GPU, name="other")
+    assert not PrefillDecode(Pool(1, 4), Pool(1, 4, gpu=other), Transfer()).one_node(GPU)
+    assert PrefillDecode(Pool(1, 4, gpu=other), Pool(1, 4, gpu=other), Transfer()).one_node(GPU)
+    assert PrefillDecode(Pool(1, 4, gpu=GPU), Pool(1, 4), Transfer()).one_node(GPU)

@@ -126,6 +126,7 @@ def summary(made: Records, pools: list[Deployment] | None = None, **options: Any
         "weights_dtype": "bf16",
         "calibration": "roofline",
         "scenario": {"seed": 0},
+        "transfer": None,
         "steady": False,
     }
     known = options.pop("facts", None) or facts(len(made.request_table))

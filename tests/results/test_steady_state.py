@@ -1,4 +1,4 @@
-"""MSER-5 finds a planted warm-up; saturation is a queue that grows because too little leaves."""
+"""MSER-5 finds a planted warm-up, and the steady part begins when the cluster is full."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servesim.engine.log import RUNNING
-from servesim.results.steady_state import mser5, saturated, steady_window
-from tests.results.made import records, request, waiting
+from servesim.results.steady_state import mser5, steady_part
+from servesim.results.window import Window
+from tests.results.made import records, request
 
 
 def test_mser5_cuts_off_a_planted_warm_up() -> None:
@@ -52,45 +52,16 @@ def test_the_window_begins_with_the_later_cut_and_ends_with_the_last_send() -> N
         request(float(i), i + (2.0 if i < 20 else 1.0), i + (9.0 if i < 40 else 5.0), request_id=i)
         for i in range(200)
     ]
-    window = steady_window(records(rows[::-1]))
-    assert window == (40.0, 199.0)
+    assert steady_part(records(rows[::-1])) == (Window(40.0, 199.0), True)
 
 
-def served(step_s: float, number: int = 100) -> list[list[float]]:
-    """Return requests sent every second and served one after the other in ``step_s`` each."""
-    rows, free_s = [], 0.0
-    for i in range(number):
-        start_s = max(free_s, float(i))
-        free_s = start_s + step_s
-        rows.append(request(float(i), free_s, free_s, scheduled_s=start_s, request_id=i))
-    return rows
+def test_a_cluster_without_pressure_counts_from_when_it_is_full() -> None:
+    """Latencies never change, but until 5 s fewer requests are under way than ever after."""
+    rows = [request(float(i), i + 1.0, i + 5.0, request_id=i) for i in range(200)]
+    assert steady_part(records(rows)) == (Window(5.0, 199.0), True)
 
 
-def test_planted_growth_is_saturated() -> None:
-    """Service takes twice as long as arrivals are apart: half of what arrives stays, and the queue grows."""
-    made = records(served(2.0))
-    assert saturated(made, steady_window(made)) is True
-
-
-def test_a_server_with_time_to_spare_is_not_saturated() -> None:
-    made = records(served(0.5))
-    assert saturated(made, steady_window(made)) is False
-
-
-def test_few_completions_without_a_queue_are_not_saturation() -> None:
-    """Each request is scheduled at once and takes longer than the run: nothing completes, nobody waits."""
-    made = records([request(float(i), i + 1.0, i + 1000.0, request_id=i) for i in range(100)])
-    assert saturated(made, steady_window(made)) is False
-
-
-def test_a_queue_that_nobody_leaves_is_saturation() -> None:
-    """One request holds the server, and the others queue until the horizon."""
-    rows = [request(0.0, 1.0, status=RUNNING), *(waiting(i / 10, request_id=i) for i in range(1, 100))]
-    made = records(rows)
-    assert saturated(made, steady_window(made)) is True
-
-
-def test_a_run_of_no_length_cannot_tell() -> None:
-    """All sent at one moment, or nothing at all: there is no first and no last quarter."""
-    for made in (records([request(0.0, 1.0, 2.0)] * 3), records([])):
-        assert saturated(made, steady_window(made)) is None
+def test_a_run_that_never_settles_says_so() -> None:
+    """Each request takes a second longer than the one before: half the run goes, and it is not enough."""
+    rows = [request(float(i), i + 1.0, 2.0 * i + 1.0, request_id=i) for i in range(200)]
+    assert steady_part(records(rows)) == (Window(100.0, 199.0), False)

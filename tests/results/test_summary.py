@@ -21,10 +21,12 @@ from tests.shared import ROOT
 
 KEYS = [
     "scenario",
+    "traffic",
     "accounting",
     "duration_s",
     "warmup_cut_s",
     "window_s",
+    "settled",
     "saturated",
     "latency",
     "breakdown_s",
@@ -32,6 +34,7 @@ KEYS = [
     "goodput",
     "utilisation",
     "memory",
+    "transfer",
     "cost",
     "energy",
     "calibration",
@@ -227,6 +230,19 @@ def test_the_objective_is_met_at_its_very_attainment() -> None:
     assert got["goodput"]["met"] is True
 
 
+def test_traffic_is_what_was_asked_whatever_became_of_it() -> None:
+    """Four requests at 0, 1, 2 and 3 s, of which one is refused and one still waits: one a second."""
+    rows = [
+        request(0.0, 0.5, 1.0, input_tokens=10, output_tokens=4),
+        request(1.0, 1.5, 2.0, input_tokens=20, output_tokens=4),
+        waiting(2.0, status=DROPPED, reason=PROMPT_TOO_LONG, input_tokens=70, output_tokens=8),
+        waiting(3.0, input_tokens=20, output_tokens=8),
+    ]
+    got = summary(records(rows), facts=facts(4, horizon_s=4.0))
+    asked = {"requests": 4, "offered_per_s": 1.0, "input_tokens": 30.0, "output_tokens": 6.0}
+    assert got["traffic"] == asked
+
+
 def test_a_price_of_ones_own_holds_for_every_gpu() -> None:
     got = summary(two_requests(), pricing=Pricing(usd_per_gpu_hour=7.2))
     assert got["cost"]["usd"] == pytest.approx(0.0035)
@@ -242,15 +258,20 @@ def test_without_limits_there_is_no_goodput() -> None:
 
 
 def test_a_horizon_leaves_requests_over() -> None:
-    """One completed at 2 s, one runs, one waits at the horizon of 5 s: the run lasted until then."""
+    """One completed at 2 s, one runs, one waits at the horizon of 5 s: the run lasted until then.
+
+    Five tokens left in its 4 s: two first ones, one at 2 s, and two of the request that still runs.
+    """
     rows = [request(1.0, 1.5, 2.0), request(1.0, 3.0, status=RUNNING, generated=3), waiting(4.0)]
-    got = summary(records(rows, [step(1.5, 0.5)]), facts=facts(3, horizon_s=5.0, not_sent=2))
+    steps = [step(1.5, 0.5), step(3.0, 0.5, steps=2)]
+    got = summary(records(rows, steps), facts=facts(3, horizon_s=5.0, not_sent=2))
     ends = got["accounting"]
     assert [ends[end] for end in ("completed", "running", "queued", "not_sent")] == [1, 1, 1, 2]
     assert ends["clean"] is False
     assert got["duration_s"] == 4.0
     assert got["latency"]["ttft_s"]["n"] == 1
-    assert got["throughput"]["output_tokens_per_s"] == 0.5
+    assert got["throughput"]["output_tokens_per_s"] == 1.25
+    assert got["throughput"]["requests_per_s"] == 0.25
     assert got["goodput"]["attainment"] == 0.0  # its TPOT of 0.5 s is over the limit
 
 
@@ -321,24 +342,29 @@ def ten_requests() -> Records:
 
 
 def test_a_steady_summary_counts_what_was_emitted_in_its_window() -> None:
-    """From 0 to the last send at 9 s nine requests are served whole: 18 tokens, 9 gaps, 36 tokens in."""
+    """The first request is done before 1 s. From then to the last send at 9 s eight are served whole.
+
+    These are 16 tokens, 8 gaps and 32 tokens in.
+    """
     got = summary(ten_requests(), steady=True)
-    assert (got["warmup_cut_s"], got["window_s"], got["duration_s"]) == (0.0, 9.0, 9.5)
+    assert (got["warmup_cut_s"], got["window_s"], got["duration_s"]) == (1.0, 8.0, 9.5)
+    assert got["settled"] is True
     assert got["throughput"]["output_tokens_per_s"] == 2.0
     assert got["throughput"]["input_tokens_per_s"] == 4.0
     assert got["throughput"]["requests_per_s"] == 1.0
-    assert got["latency"]["itl_s"]["n"] == 9
-    assert got["latency"]["ttft_s"]["n"] == 10  # sent in the window, the last one included
+    assert got["latency"]["itl_s"]["n"] == 8
+    assert got["latency"]["ttft_s"]["n"] == 9  # sent in the window, the last one included
     assert got["goodput"]["attainment"] == 0.0  # TPOT 0.25
     assert got["utilisation"]["busy"] == 0.5
-    assert got["cost"]["gpu_hours"] == pytest.approx(18 / 3600)
+    assert got["cost"]["gpu_hours"] == pytest.approx(16 / 3600)
     assert got["saturated"] is False
 
 
 def test_a_prompt_counts_when_it_has_been_read_and_a_request_when_it_is_done() -> None:
-    """Sent at 0 and 4 s; the first one's tokens come at 1 s and at 5 s, past the window."""
-    got = summary(records([request(0.0, 1.0, 5.0, input_tokens=8), request(4.0, 4.5, 6.0)]), steady=True)
-    assert got["window_s"] == 4.0
+    """From 1 s to 5 s only the second one's prompt is read, at 2 s; it is done past the window."""
+    rows = [request(0.0, 0.25, 0.5), request(1.0, 2.0, 12.0, input_tokens=8), request(5.0, 5.25, 5.5)]
+    got = summary(records(rows), steady=True)
+    assert (got["warmup_cut_s"], got["window_s"]) == (1.0, 4.0)
     assert got["throughput"]["input_tokens_per_s"] == 2.0
     assert got["throughput"]["requests_per_s"] == 0.0
 

@@ -1,0 +1,89 @@
+"""Saturation is a number of requests in the system that grows for as long as they are sent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from servesim.engine.log import RUNNING
+from servesim.results.records import Records
+from servesim.results.saturation import saturated
+from servesim.results.steady_state import steady_part
+from tests.results.made import records, request, waiting
+
+
+def verdict(made: Records) -> bool | None:
+    """Return whether a run is saturated, as its summary has it."""
+    return saturated(made, steady_part(made).window)
+
+
+def served(step_s: float, number: int = 100) -> list[list[float]]:
+    """Return requests sent every second and served one after the other in ``step_s`` each."""
+    rows, free_s = [], 0.0
+    for i in range(number):
+        start_s = max(free_s, float(i))
+        free_s = start_s + step_s
+        rows.append(request(float(i), free_s, free_s, scheduled_s=start_s, request_id=i))
+    return rows
+
+
+def test_planted_growth_is_saturated() -> None:
+    """Service takes twice as long as arrivals are apart: half of what arrives stays, and the queue grows."""
+    made = records(served(2.0))
+    assert verdict(made) is True
+
+
+def test_a_server_with_time_to_spare_is_not_saturated() -> None:
+    made = records(served(0.5))
+    assert verdict(made) is False
+
+
+def test_few_completions_without_a_queue_are_not_saturation() -> None:
+    """Each request is scheduled at once and takes longer than the run: nothing completes, nobody waits."""
+    made = records([request(float(i), i + 1.0, i + 1000.0, request_id=i) for i in range(100)])
+    assert verdict(made) is False
+
+
+def test_a_queue_that_nobody_leaves_is_saturation() -> None:
+    """One request holds the server, and the others queue until the horizon."""
+    rows = [request(0.0, 1.0, status=RUNNING), *(waiting(i / 10, request_id=i) for i in range(1, 100))]
+    made = records(rows)
+    assert verdict(made) is True
+
+
+def test_a_run_of_no_length_cannot_tell() -> None:
+    """All sent at one moment, or nothing at all: there is no first and no last quarter."""
+    for made in (records([request(0.0, 1.0, 2.0)] * 3), records([])):
+        assert verdict(made) is None
+
+
+@pytest.mark.parametrize(("utilisation", "answer"), [(0.5, False), (0.8, False), (1.1, True), (1.5, True)])
+def test_a_queue_with_random_arrivals(utilisation: float, answer: bool) -> None:
+    """M/D/1, 4,000 requests, 30 seeds: the verdict is right in all but chance's share of them."""
+    right = 0
+    for seed in range(30):
+        sent_s = np.cumsum(np.random.default_rng(seed).exponential(size=4000))
+        rows, free_s = [], 0.0
+        for i, at_s in enumerate(sent_s.tolist()):
+            start_s = max(free_s, at_s)
+            free_s = start_s + utilisation
+            rows.append(request(at_s, free_s, free_s, scheduled_s=start_s, request_id=i))
+        right += verdict(records(rows)) is answer
+    assert right >= 29
+
+
+def test_a_small_excess_is_seen_when_the_run_is_long() -> None:
+    """3% more arrives than is served: after 20,000 requests 600 are waiting."""
+    sent_s = np.cumsum(np.random.default_rng(1).exponential(size=20_000))
+    done_s = np.maximum.accumulate(sent_s - 1.03 * np.arange(20_000)) + 1.03 * (1 + np.arange(20_000))
+    rows = [
+        request(float(s), float(d), float(d), scheduled_s=float(d) - 1.03, request_id=i)
+        for i, (s, d) in enumerate(zip(sent_s, done_s, strict=True))
+    ]
+    assert verdict(records(rows)) is True
+
+
+def test_the_ramp_of_a_short_run_is_no_saturation() -> None:
+    """Requests that take 5 s, sent one a second for 40 s, fill the system during the first eighth."""
+    rows = [request(float(i), i + 1.0, i + 5.0, scheduled_s=i + i % 3 / 10, request_id=i) for i in range(40)]
+    assert verdict(records(rows)) is False
