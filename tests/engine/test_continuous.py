@@ -115,6 +115,14 @@ def test_steps_slow_down_with_their_context() -> None:
     assert finishes(run) == pytest.approx([1.0 + 1.6 + 1.7 + 1.8])
 
 
+def test_two_sequences_slow_down_twice_as_fast() -> None:
+    """Two requests of 5 tokens: the decode steps read 12, 14 and 16 tokens, and take 2.2, 2.4 and 2.6 s."""
+    service = Service(Continuous(), AffineStepTime(step_s=1.0, context_s=0.1))
+    run = service.serve([(0.0, 5, 4), (0.0, 5, 4)])
+    assert [leap["steps"] for leap in run.leaps] == [1, 3]
+    assert finishes(run) == pytest.approx([1.0 + 2.2 + 2.4 + 2.6] * 2)
+
+
 def test_a_leap_ends_where_the_slope_breaks() -> None:
     """1 s + 0.1 s per token up to 7, then 0.2 s each: reading 6, 7, 8, 9 takes 1.6, 1.7, 1.9, 2.1 s."""
     service = Service(Continuous(), AffineStepTime(step_s=1.0, context_s=0.1, breaks=((7, 0.2),)))

@@ -93,14 +93,17 @@ def test_every_block_is_free_or_held(kind: str, data: st.DataObject) -> None:
 @settings(max_examples=50)
 @given(data=st.data())
 def test_what_a_step_reads_lies_in_blocks(kind: str, data: st.DataObject) -> None:
-    """A step of n sequences reads no more tokens than the held blocks have room for.
+    """No more blocks are held than there are; a step reads no more tokens than they have room for.
 
     And in a leap, whose sequences hold no block without need, n (B - 1) places at most are empty: every
     sequence has one block of B tokens that is not full. (A static batch holds room for what is to come.)
     """
     case = data.draw(cases(kind))
     size = case.service.scheduler.block_size
-    for leap in case.serve().leaps:
+    run = case.serve()
+    blocks = [engine.kv_blocks for engine in run.engines]
+    for leap in run.leaps:
+        assert max(leap["kv_blocks"], leap["kv_blocks_last"]) <= blocks[int(leap["replica"])]
         last = leap["context_tokens"] + leap["sequences"] * (leap["steps"] - 1)
         assert leap["context_tokens"] <= size * leap["kv_blocks"]
         assert last <= size * leap["kv_blocks_last"]
