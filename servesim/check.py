@@ -12,7 +12,6 @@ A component is a frozen dataclass whose fields are made with :func:`quantity`. I
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 import sys
 import types
@@ -69,7 +68,14 @@ def quantity(
 
 
 def check(component: object, path: str = "") -> None:
-    """Raise a :class:`ConfigError` that lists every problem of a tree of components."""
+    """Raise a :class:`ConfigError` that lists every problem of a tree of components.
+
+    Raises:
+        TypeError: ``component`` is nothing of the kind.
+    """
+    if isinstance(component, type) or not dataclasses.is_dataclass(component):
+        given = _shortened(repr(component))
+        raise TypeError(f"needs a scenario or a part of one, as servesim.load(...) returns it, not {given}")
     found = list(problems(component, path))
     if found:
         raise ConfigError(found)
@@ -120,13 +126,6 @@ def options(hint: Any) -> tuple[Any, ...]:
     """Return the members of a union, or the one type that ``hint`` is."""
     union = typing.get_origin(hint) in (types.UnionType, typing.Union)
     return typing.get_args(hint) if union else (hint,)
-
-
-def nearest(name: str, names: Iterable[str], likeness: float = 0.5) -> str | None:
-    """Return the one of ``names`` that is most like ``name``, or None where none is (of 0 to 1) so much."""
-    lower = {known.lower(): known for known in names}
-    close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=likeness)
-    return lower[close[0]] if close else None
 
 
 def listed(names: Iterable[object], word: str = "or") -> str:

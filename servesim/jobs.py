@@ -63,7 +63,8 @@ def run_jobs(options: argparse.Namespace) -> int:
     """
     if options.shell_completion:
         return _answer(options, options.overrides)
-    overrides = Overrides(options.overrides, Groups.of(options.config_dir), options.multirun)
+    groups = Groups.of(options.config_dir, options.config_name)
+    overrides = Overrides(options.overrides, groups, options.multirun)
     if overrides.problems:
         from_overrides(overrides, options.config_dir)
     try:

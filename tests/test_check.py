@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servesim.check import ConfigError, Problem, check, field_problems, listed, nearest, problems, quantity
+from servesim.check import ConfigError, Problem, check, field_problems, listed, problems, quantity
 
 
 @dataclass(frozen=True)
@@ -147,12 +147,10 @@ def test_one_problem_is_called_one() -> None:
     assert str(ConfigError([Problem("a", 1, "is wrong")])) == "1 problem in the input:\n  a = 1: is wrong"
 
 
-@pytest.mark.parametrize(
-    ("name", "close"),
-    [("schedular", "scheduler"), ("Router", "router"), ("slo_", "slo"), ("zzz", None), ("", None)],
-)
-def test_the_nearest_name_is_the_one_that_was_meant(name: str, close: str | None) -> None:
-    assert nearest(name, ["scheduler", "router", "slo", "seed"]) == close
+@pytest.mark.parametrize("given", ["scheduler=static", None, {"front": Wheel(1)}, Wheel])
+def test_what_is_no_component_is_refused(given: object) -> None:
+    with pytest.raises(TypeError, match=r"needs a scenario .* servesim.load\(\.\.\.\)"):
+        check(given)
 
 
 def test_names_are_listed_as_a_reader_says_them() -> None:

@@ -137,6 +137,7 @@ def test_a_run_that_leaves_requests_over_is_not_clean(capfd: pytest.CaptureFixtu
         ["nonsense"],
         ["--nonsense"],
         ["--config-dir", "nowhere"],
+        ["--config-dir", "."],
         ["--config-path", "x"],
         ["--config-name", "nowhere"],
         ["--cfg", "nothing"],

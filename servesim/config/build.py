@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from servesim.check import Problem, field_problems, field_types, listed, nearest, options
+from servesim.check import Problem, field_problems, field_types, listed, options
+from servesim.config.names import distance, nearest, words
 
 Component = TypeVar("Component")
 
@@ -20,7 +21,6 @@ Kinds = Mapping[str, Mapping[str, type]]
 
 _UNSET = "???"  # how OmegaConf writes a value that must be given
 _MOST_SUGGESTIONS = 3
-_CLOSE = 0.8  # likeness from which a key of another component is suggested
 
 
 def build(
@@ -58,7 +58,9 @@ class _Builder:
             if name in values and values[name] != _UNSET:
                 self._fill(given, name, types[name], values[name], _joined(path, name))
             elif _is_required(field):
-                self.problems.append(Problem(_joined(path, name), None, "is missing"))
+                unit = field.metadata.get("unit")
+                message = f"is missing{f' ({unit})' if unit else ''}"
+                self.problems.append(Problem(_joined(path, name), None, message))
         if any(_is_required(field) and name not in given for name, field in fields.items()):
             self.problems += field_problems(component, given, path)
             return None
@@ -108,8 +110,8 @@ class _Builder:
             hints: Mapping[str, str] = getattr(component, "hints", {})
             if key in hints:
                 message = hints[key]
-            elif key in later:
-                message = f"{later[key]} not modelled in this version"
+            elif sentence := _of_later(key, later):
+                message = f"{sentence} not modelled in this version"
             else:
                 message = "unknown key" + self._suggestion(component, path, key, value)
             yield Problem(*_leaf(_joined(path, key), value), message)
@@ -120,15 +122,26 @@ class _Builder:
         if owners:
             return f" of this kind; {listed(owners, 'and')} {'have' if len(owners) > 1 else 'has'} it"
         full = _leaf(_joined(path, key), value)[0]
-        same_name = [known for known in self.known if _last(known) == _last(full)]
-        if same_name:
-            return f"; did you mean {listed(same_name[:_MOST_SUGGESTIONS])}?"
-        alike = [known for known in self.known if nearest(_last(full), [_last(known)])]
-        close = nearest(full, alike, _CLOSE)
-        here = nearest(key, field_types(component))
-        if close is None and here is not None:
-            close = _joined(path, here)
-        return f"; did you mean {close}?" if close else ""
+        places = dict.fromkeys([*self.known, *(_joined(path, name) for name in field_types(component))])
+        close = _closest(full, list(places))
+        return f"; did you mean {listed(close)}?" if close else ""
+
+
+def _closest(path: str, places: list[str]) -> list[str]:
+    """Return the places whose last name is that of ``path``, holds all its words, or is nearest to it."""
+    last = _last(path)
+    same = [place for place in places if _last(place) == last]
+    fuller = same or [place for place in places if words(last) <= words(_last(place))]
+    if same or 0 < len(fuller) <= _MOST_SUGGESTIONS:
+        return fuller[:_MOST_SUGGESTIONS]
+    close = nearest(last, map(_last, places))
+    alike = [place for place in places if _last(place) == close]
+    return sorted(alike, key=lambda place: distance(path, place))[:1]
+
+
+def _of_later(key: str, later: Mapping[str, str]) -> str | None:
+    """Return what a key stands for that is not modelled yet, by the whole key or by a word of it."""
+    return later.get(key) or next((later[word] for word in key.split("_") if word in later), None)
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:

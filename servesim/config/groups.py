@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from servesim.check import ConfigError, Problem, listed, nearest
+from servesim.check import ConfigError, Problem, listed
+from servesim.config.names import is_slip, nearest
 
 
 def conf_dir() -> Path:
@@ -32,19 +33,38 @@ class Groups:
         self.folders = tuple(folders)
 
     @classmethod
-    def of(cls, config_dir: Path | None) -> Groups:
+    def of(cls, config_dir: Path | None, config_name: str | None = None) -> Groups:
         """Return the groups of ``conf/`` and of a folder of the user's own.
 
+        The folder adds to a group, or has a configuration named ``config_name`` that stands for the whole.
+
         Raises:
-            ConfigError: where there is no such folder.
+            ConfigError: where there is no such folder, or nothing in it that adds to a group.
         """
-        if config_dir is not None and not config_dir.is_dir():
+        if config_dir is None:
+            return cls([conf_dir()])
+        if not config_dir.is_dir():
             raise ConfigError([Problem("config_dir", str(config_dir), "there is no such folder")])
-        return cls([conf_dir(), *([config_dir] if config_dir else [])])
+        named = config_name is not None and (config_dir / f"{config_name}.yaml").is_file()
+        if not named and not any(cls([config_dir]).options(group) for group in cls([conf_dir()]).names()):
+            message = "holds no options: they lie in folders named as their groups, such as gpu/mine.yaml"
+            raise ConfigError([Problem("config_dir", str(config_dir), message)])
+        return cls([conf_dir(), config_dir])
 
     def __contains__(self, group: str) -> bool:
         named = _GROUP.fullmatch(group) is not None
         return named and any((folder / group).is_dir() for folder in self.folders)
+
+    def names(self) -> list[str]:
+        """Return the names of all groups, in order."""
+        return sorted(
+            {
+                path.relative_to(folder).as_posix()
+                for folder in self.folders
+                for path in folder.rglob("*")
+                if path.is_dir()
+            }
+        )
 
     def options(self, group: str) -> list[str]:
         """Return the names of the options of a group, in order."""
@@ -64,5 +84,7 @@ class Groups:
         if folder in self and name in self.options(folder):
             return None
         close = nearest(option, known)
+        if close and is_slip(option, close):
+            return Problem(key, option, f"there is no such option; did you mean {close}?")
         hint = f" (nearest: {close})" if close else ""
         return Problem(key, option, f"is not modelled in this version; the options are {listed(known)}{hint}")

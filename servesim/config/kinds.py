@@ -38,29 +38,24 @@ KINDS: Kinds = {
     },
 }
 
+_EXPERT_PARALLEL = "expert parallelism is"
 _EXPERTS = "mixture of experts is"
 _LATENT = "multi-head latent attention is"
 _DRAFTS = "speculative decoding is"
 _WINDOW = "attention over a window is"
 
-#: Keys that users of vLLM and of model files know: what each stands for, and its verb.
+#: Keys that users of vLLM and of model files know, and words of such keys: what they stand for, and a verb.
 LATER = {
     "engine_overhead": "the overhead of a named engine is",
     "experiment": "a study of many runs is",
-    "enable_prefix_caching": "prefix caching is",
-    "pipeline_parallel_size": "pipeline parallelism is",
+    "prefix": "prefix caching is",
+    "pipeline": "pipeline parallelism is",
     "data_parallel_size": "data parallelism inside an engine is",
-    "enable_expert_parallel": "expert parallelism is",
-    "num_experts": _EXPERTS,
-    "num_local_experts": _EXPERTS,
-    "num_experts_per_tok": _EXPERTS,
-    "n_routed_experts": _EXPERTS,
-    "n_shared_experts": _EXPERTS,
-    "moe_intermediate_size": _EXPERTS,
+    **dict.fromkeys(("enable_expert_parallel", "expert_parallel_size", "expert_parallel"), _EXPERT_PARALLEL),
+    **dict.fromkeys(("expert", "experts", "moe"), _EXPERTS),
     "kv_lora_rank": _LATENT,
     "q_lora_rank": _LATENT,
     "sliding_window": _WINDOW,
-    "speculative_config": _DRAFTS,
-    "num_speculative_tokens": _DRAFTS,
+    **dict.fromkeys(("speculative", "speculation", "draft"), _DRAFTS),
     "scheduling_policy": "an order of the queue other than first come, first served is",
 }

@@ -75,6 +75,7 @@ def test_unknown_keys_are_told_with_what_was_probably_meant() -> None:
     assert faults(door=3) == ["door = 3: unknown key; did you mean doors?"]
     assert faults(battery_kwh=3) == ["battery_kwh = 3: unknown key; did you mean engine.battery_kwh?"]
     assert faults(engin={"range_k": 3}) == ["engin.range_k = 3: unknown key; did you mean engine.range_km?"]
+    assert faults(kwh=3) == ["kwh = 3: unknown key; did you mean engine.battery_kwh?"]
     assert faults(zzz=None) == ["zzz: unknown key"]
 
 
@@ -95,6 +96,7 @@ def test_a_component_says_itself_what_to_use_instead() -> None:
 
 def test_what_comes_later_is_called_so() -> None:
     assert faults(wings=2) == ["wings = 2: flying is not modelled in this version"]
+    assert faults(max_wings=2) == ["max_wings = 2: flying is not modelled in this version"]
 
 
 def test_an_unknown_kind_is_told_with_the_known_ones() -> None:
@@ -116,11 +118,11 @@ def test_a_missing_key_does_not_hide_what_else_is_wrong() -> None:
     )
     assert built is None
     assert [str(problem) for problem in found] == [
-        "engine.tank_l: is missing",
+        "engine.tank_l: is missing (l)",
         "trailer.length_m = -1: must be above 0 (m)",
         "doors = 0: must be at least 1",
     ]
 
 
 def test_a_value_that_yaml_leaves_to_be_set_is_missing() -> None:
-    assert faults(trailer={"length_m": "???"}) == ["trailer.length_m: is missing"]
+    assert faults(trailer={"length_m": "???"}) == ["trailer.length_m: is missing (m)"]

@@ -31,7 +31,10 @@ def test_options_are_its_files(groups: Groups) -> None:
 
 def test_another_option_is_told_with_the_known_ones(groups: Groups) -> None:
     assert str(groups.problem("gpu", "smal")) == (
-        "gpu = 'smal': is not modelled in this version; the options are large or small (nearest: small)"
+        "gpu = 'smal': there is no such option; did you mean small?"
+    )
+    assert str(groups.problem("gpu", "smal2")) == (
+        "gpu = 'smal2': is not modelled in this version; the options are large or small (nearest: small)"
     )
     assert str(groups.problem("gpu", "../load/shape/flat")).startswith("gpu = '../load/shape/flat': is not")
     assert str(groups.problem("cpu/x", "y")) == "cpu/x = 'y': there is no such group of options"
@@ -41,6 +44,17 @@ def test_a_folder_of_the_users_adds_to_the_shipped_ones(groups: Groups) -> None:
     both = Groups.of(groups.folders[0])
     assert {"small", "h100-sxm"} < set(both.options("gpu"))
     assert both.folders[0] == conf_dir()
+
+
+def test_a_folder_without_options_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "0").mkdir()
+    for name in ("config.yaml", "0/config.yaml", "mine.yaml"):
+        (tmp_path / name).touch()
+    with pytest.raises(ConfigError, match="holds no options"):
+        Groups.of(tmp_path)
+    with pytest.raises(ConfigError, match="holds no options"):
+        Groups.of(tmp_path, "other")
+    assert Groups.of(tmp_path, "mine").folders[1] == tmp_path
 
 
 def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
