@@ -14,6 +14,8 @@ from tests.laws.cases import KINDS, cases
 from tests.serving import Row, Run, end_s
 
 EXACT_S = 1e-9
+#: Transfers that end within a nanosecond of each other end together.
+INSTANT_S = 1e-8
 CONTINUOUS_KINDS = ("continuous", "disaggregated")
 
 
@@ -85,7 +87,7 @@ def test_a_transfer_takes_its_latency_and_its_bytes(data: st.DataObject) -> None
             assert row["transfer_s"] == row["decode_queue_s"] == 0.0
             continue
         alone_s = service.latency_s + row["input_tokens"] / service.bytes_per_s
-        assert row["transfer_s"] >= alone_s - EXACT_S
+        assert row["transfer_s"] >= alone_s - INSTANT_S
         if len(case.traffic) == 1:
             assert row["transfer_s"] == pytest.approx(alone_s, abs=EXACT_S)
 
