@@ -25,7 +25,7 @@ from servesim.config.overrides import Overrides, quoted
 from servesim.engine.clock import StalledError
 from servesim.scenario import Scenario
 from servesim.screen.comparison import print_comparison
-from servesim.screen.figures import console
+from servesim.screen.console import console
 from servesim.screen.progress import progress_bar
 from servesim.screen.summary import print_summary
 from servesim.simulation import run
@@ -136,18 +136,18 @@ def _compare(jobs: list[Job]) -> None:
     shared = set.intersection(*(set(job.overrides) for job in jobs)) if len(jobs) > 1 else set()
     rows = []
     for job in jobs:
-        own = " ".join(_shortened(text) for text in job.overrides if text not in shared) or "as it is"
+        own = [_as_typed(text) for text in job.overrides if text not in shared]
         rows.append((job.folder.name, own, job.summary))
         if job.problems:
-            print(f"{own}: {ConfigError(job.problems)}", file=sys.stderr)
+            print(f"{' '.join(own)}: {ConfigError(job.problems)}", file=sys.stderr)
     places = sorted({f"{job.folder.parent}/<run>/" for job in jobs})
     print_comparison(rows, console(), ", ".join(places))
 
 
-def _shortened(override: str) -> str:
-    """Return an override with the last two names of its key, which tell enough."""
+def _as_typed(override: str) -> str:
+    """Return an override with its truth value as it is typed, which Hydra writes as Python does."""
     key, equals, value = override.partition("=")
-    return f"{'.'.join(key.split('.')[-2:])}{equals}{value}"
+    return f"{key}{equals}{value.lower() if value in ('True', 'False') else value}"
 
 
 def _most_requests(scenario: Scenario) -> int | None:

@@ -18,14 +18,15 @@ from servesim.cli import main
 
 SMALL = "workload.requests=40"
 HEADINGS = [
-    *("Model", "Cluster", "Scheduler", "Traffic", "Memory", "Requests", "Latency", "Throughput", "Per user"),
-    *("Goodput", "Cost", "Energy", "Load", "Notes", "Files"),
+    *("Model", "Cluster", "Scheduler", "Traffic", "Memory", "Requests", "Latency", "Time", "Throughput"),
+    *("Per user", "Goodput", "Cost", "Energy", "Load", "Notes", "Files"),
 ]
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
     return tmp_path
 
 
@@ -89,11 +90,12 @@ def test_the_folder_can_be_chosen_as_in_any_hydra_application(here: Path) -> Non
 def test_several_runs_are_compared_in_a_table(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main([SMALL, "-m", "scheduler=static,continuous,disaggregated"]) == 0
     printed, complaints = capfd.readouterr()
-    rows = [line.split() for line in printed.splitlines()]
-    assert [row[1] for row in rows[2:5]] == [
-        f"scheduler={n}" for n in ("static", "continuous", "disaggregated")
+    lines = printed.splitlines()
+    assert lines[:3] == [
+        f"{n}  scheduler={k}" for n, k in enumerate(("static", "continuous", "disaggregated"))
     ]
-    assert all(row[-1] in ("clean", "saturated") for row in rows[2:5])
+    assert [line.split()[0] for line in lines[7:10]] == ["0", "1", "2"]
+    assert all(line.split()[10].rstrip(",") in ("met", "MISSED") for line in lines[7:10])
     assert complaints == ""
     (folder,) = folders(here)
     found = [json.loads((folder / str(n) / "summary.json").read_text()) for n in range(3)]
@@ -107,10 +109,15 @@ def test_several_runs_are_compared_in_a_table(here: Path, capfd: pytest.CaptureF
 def test_every_job_runs_and_the_worst_status_counts(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["-m", SMALL, "horizon_s=null,2,-1"]) == 1
     printed, complaints = capfd.readouterr()
-    outcomes = [" ".join(line.split()[9:]) for line in printed.splitlines()[2:5]]
-    assert outcomes == ["clean", "NOT CLEAN", "error"]
+    outcomes = [" ".join(line.split()[10:]) for line in printed.splitlines()[7:10]]
+    assert outcomes == ["met", "MISSED, NOT CLEAN", "error"]
     assert "horizon_s = -1: must be above 0 (s)" in complaints
     assert main(["-m", SMALL, "horizon_s=2,null"]) == 3
+
+
+def test_truth_values_are_told_as_they_are_typed(capfd: pytest.CaptureFixture[str]) -> None:
+    main(["-m", SMALL, "steady=true,false"])
+    assert capfd.readouterr().out.splitlines()[:2] == ["0  steady=true", "1  steady=false"]
 
 
 def test_what_is_wrong_with_every_job_is_told_once(capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,58 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from servesim.screen.figures import number, percent
+from servesim.screen.figures import money, number, percent
+from servesim.screen.hardware import gpus, usd_per_hour
 
-_COMPARED = (
-    "TTFT\np50 ms",
-    "\np99 ms",
-    "TPOT\np50 ms",
-    "\np99 ms",
-    "tok/s out\nper GPU",
-    "SLO\nmet by",
-    "$ per M\ntok out",
+Run = tuple[str, Sequence[str], Mapping[str, Any] | None]
+
+_HEADINGS = (
+    ("", "", "#"),
+    ("", "TTFT", "p50"),
+    ("", "ms", "p99"),
+    ("", "TPOT", "p50"),
+    ("", "ms", "p99"),
+    ("output", "tok/s", "per GPU"),
+    ("", "SLO", "met by"),
+    ("$ per", "M out", "tok"),
+    ("", "", "GPUs"),
+    ("", "", "$/h"),
+    ("", "", "outcome"),
 )
-_NO_FIGURES = [*("-" for _ in _COMPARED), "error"]
+_WORDS = {0, len(_HEADINGS) - 1}  # columns of words, to be set from the left
+_NO_FIGURES = [*("-" for _ in _HEADINGS[2:]), "error"]
 
 
-def print_comparison(
-    runs: Sequence[tuple[str, str, Mapping[str, Any] | None]], out: Console, files: str = ""
-) -> None:
-    """Print one row for each run: its name, what sets it apart, and its summary (None: it could not run)."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column()
-    table.add_column("\nrun")
-    for heading in _COMPARED:
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("\noutcome", no_wrap=True)
-    for name, label, summary in runs:
-        figures = _figures(summary) if summary else _NO_FIGURES
-        table.add_row(Text(name), Text(label, overflow="fold"), *figures)
-    out.print(table)
+def print_comparison(runs: Sequence[Run], out: Console, files: str = "") -> None:
+    """Print what sets each run apart, then a table with one row for each.
+
+    Args:
+        runs: of each its number, the overrides that not all have, and its summary (None: it could not run).
+        out: where to print.
+        files: where the files of the runs are.
+
+    """
+    lines = [line for name, own, _ in runs for line in _legend(name, own, out.width)]
+    rows = [[name, *(_figures(summary) if summary else _NO_FIGURES)] for name, _, summary in runs]
+    lines += ["", *_table([*map(list, zip(*_HEADINGS, strict=True)), *rows], out.width)]
     if files:
-        out.print(Text(f"Files: {files}", overflow="fold"))
+        lines += ["", f"Files: {files}"]
+    out.print(Text("\n".join(line.rstrip() for line in lines)), soft_wrap=True)
+
+
+def _legend(name: str, own: Sequence[str], width: int) -> Iterator[str]:
+    """Yield the number of a run and its overrides, on further lines what does not fit; none is split."""
+    line = f"{name} "
+    for text in own or ["as it is"]:
+        if line.strip() not in ("", name) and len(line) + len(text) >= width:
+            yield line
+            line = " " * (len(name) + 1)
+        line += f" {text}"
+    yield line
+
+
+def _table(rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """Yield the lines of a table, its columns two blanks apart, or one where the width asks for it."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    wide = sum(widths) + 2 * (len(widths) - 1) <= width
+    for row in rows:
+        cells = (
+            text.ljust(size) if index in _WORDS else text.rjust(size)
+            for index, (text, size) in enumerate(zip(row, widths, strict=True))
+        )
+        yield ("  " if wide else " ").join(cells)
 
 
 def _figures(summary: Mapping[str, Any]) -> list[str]:
-    latency = summary["latency"]
+    latency, scenario = summary["latency"], summary["scenario"]
     return [
         *(number(latency[name][p], 1e3) for name in ("ttft_s", "tpot_s") for p in ("p50", "p99")),
         number(summary["throughput"]["output_tokens_per_s_per_gpu"]),
         percent(summary["goodput"]["attainment"]),
-        number(summary["cost"]["usd_per_million_output_tokens"]),
+        money(summary["cost"]["usd_per_million_output_tokens"]),
+        f"{sum(gpus(scenario).values()):,}",
+        money(usd_per_hour(scenario)),
         _outcome(summary),
     ]
 
 
 def _outcome(summary: Mapping[str, Any]) -> str:
-    """Return the one word that matters most."""
+    """Return whether the SLO was met, where there is one, and what else is not as it should be."""
+    met = {True: "met", False: "MISSED", None: ""}[summary["goodput"]["met"]]
+    state = "saturated" if summary["saturated"] else ""
     if not summary["accounting"]["clean"]:
-        return "NOT CLEAN"
-    return "saturated" if summary["saturated"] else "clean"
+        state = "NOT CLEAN"
+    return ", ".join(filter(None, (met, state))) or "clean"

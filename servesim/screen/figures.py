@@ -1,24 +1,12 @@
-"""How figures are written on the screen, and the console that they are written on."""
+"""How figures are written on the screen."""
 
 from __future__ import annotations
 
+from math import floor, log10
 from typing import Any
 
-from rich.console import Console
-
-PLAIN_WIDTH = 100  # columns of the output where it is not a terminal
-
-
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        """Leave it to the command what to do when nobody reads any more; rich would exit with 1."""
-        raise BrokenPipeError
-
-
-def console(stderr: bool = False) -> Console:
-    """Return a console without colours and of a fixed width where nobody is watching."""
-    terminal = _Console(stderr=stderr, highlight=False)
-    return terminal if terminal.is_terminal else _Console(stderr=stderr, highlight=False, width=PLAIN_WIDTH)
+_CENT = 0.01
+_LEAST_USD = 1e-9  # below it, no number of digits is worth reading
 
 
 def number(value: float | None, scale: float = 1.0) -> str:
@@ -29,22 +17,37 @@ def number(value: float | None, scale: float = 1.0) -> str:
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
-def percent(share: float | None) -> str:
-    """Return a share of 1 in per cent."""
-    return "-" if share is None else f"{share:.1%}"
+def percent(share: float | None, decimals: int = 1) -> str:
+    """Return a share of 1 in per cent, cut, not rounded: what falls short of 100% never reads as 100%."""
+    if share is None:
+        return "-"
+    cut = floor(round(share * 10 ** (decimals + 2), 6)) / 10**decimals
+    return f"{cut:.{decimals}f}%"
 
 
 def dollars(usd: float | None) -> str:
-    """Return dollars and cents; of less than a dollar, two significant digits."""
+    """Return dollars and cents; of less than a cent, three significant digits."""
+    return "-" if usd is None else f"${money(usd)}"
+
+
+def money(usd: float | None) -> str:
+    """Return dollars as :func:`dollars` does, for a column whose heading has the sign."""
     if usd is None:
         return "-"
-    return f"${usd:,.2f}" if usd >= 1 else f"${usd:.2g}"
+    if _LEAST_USD <= usd < _CENT:
+        return f"{usd:.{2 - floor(log10(usd))}f}"
+    return f"{usd:,.2f}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: "1 request", "1,200 requests"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def typed(value: Any) -> str:
     """Return a value as it would be typed on the command line; of a table, how long it is."""
     if isinstance(value, list):
-        return f"{len(value)} rows"
+        return counted(len(value), "row")
     if isinstance(value, bool):
         return str(value).lower()
     return "null" if value is None else str(value)

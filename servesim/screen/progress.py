@@ -7,9 +7,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 PATIENCE_S = 2.0  # a run that is over sooner shows no bar
+
+
+class _CountColumn(ProgressColumn):
+    """How many there have been, and of how many where that is known."""
+
+    def render(self, task: Task) -> Text:
+        total = "" if task.total is None else f"/{task.total:,.0f}"
+        return Text(f"{task.completed:,.0f}{total}", style="progress.download")
 
 
 @contextmanager
@@ -20,7 +29,7 @@ def progress_bar(
 
     There is no bar where ``out`` is no terminal; ``total`` is None where nobody knows it.
     """
-    columns = (TextColumn("requests sent"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("requests sent"), BarColumn(), _CountColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=out, transient=True)
     task = bar.add_task("", total=total)
     started_s = time.monotonic()

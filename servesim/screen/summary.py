@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ from rich.text import Text
 
 from servesim.check import listed
 from servesim.cost.memory import MemorySheet
-from servesim.screen.figures import dollars, number, percent, typed
+from servesim.screen.console import print_lines
+from servesim.screen.figures import counted, dollars, number, percent, typed
+from servesim.screen.hardware import cluster, gpus, prices
+from servesim.screen.notes import notes
 
 _PERCENTILES = ("p50", "p90", "p95", "p99")
 _LATENCIES = (
@@ -33,55 +37,56 @@ _SHARES = {
     "bandwidth": "of bandwidth",
     "kv_cache": "of KV blocks",
 }
-_CALIBRATION_NOTES = {"roofline": "step times are the datasheet's (roofline): real engines are slower"}
+_LEAST_S = 5e-7  # a part of E2E that is shorter is the rounding of sums
 
 
 def print_summary(
-    summary: Mapping[str, Any], out: Console, notes: Sequence[str] = (), folder: Path | None = None
+    summary: Mapping[str, Any], out: Console, trace: Sequence[str] = (), folder: Path | None = None
 ) -> None:
     """Print the screen of one run.
 
     Args:
         summary: the dict of ``summary.json``.
         out: where to print.
-        notes: what was done to the rows of a trace.
+        trace: notes on what was done to the rows of a trace.
         folder: where the files of the run are.
 
     """
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column()
-    for heading, content in _sections(summary, notes, folder):
+    for heading, content in _sections(summary, trace, folder):
         grid.add_row(heading, Text(content) if isinstance(content, str) else content)
-    out.print(Text(_title(summary), style="bold"), grid, sep="\n")
+    print_lines(out, Text(_title(summary), style="bold"), grid)
 
 
 def _title(summary: Mapping[str, Any]) -> str:
     scenario = summary["scenario"]
-    gpus = listed((f"{count} x {gpu}" for gpu, count in _gpus(scenario).items()), "and")
-    return f"servesim {scenario['version']}: {scenario['model']['name']} on {gpus}"
+    hardware = listed((f"{count} x {gpu}" for gpu, count in gpus(scenario).items()), "and")
+    return f"servesim {scenario['version']}: {scenario['model']['name']} on {hardware}"
 
 
 def _sections(
-    summary: Mapping[str, Any], notes: Sequence[str], folder: Path | None
+    summary: Mapping[str, Any], trace: Sequence[str], folder: Path | None
 ) -> Iterator[tuple[str, RenderableType]]:
     """Yield a heading and its content, in the order of reading."""
     scenario = summary["scenario"]
     yield "Model", _model(scenario)
-    yield "Cluster", _cluster(scenario)
+    yield "Cluster", cluster(scenario, summary["transfer"])
     yield "Scheduler", _scheduler(scenario)
     yield "Traffic", _traffic(summary)
-    yield "Memory", _memory(summary["memory"])
+    yield "Memory", _memory(summary["memory"], scenario["scheduler"]["max_model_len"])
     yield "Requests", _accounting(summary["accounting"])
     yield "Latency", _latency(summary["latency"])
+    yield "Time", _time(summary)
     yield "Throughput", _throughput(summary["throughput"])
     yield "Per user", _per_user(summary["latency"]["interactivity"])
     yield "Goodput", _goodput(summary["goodput"])
-    yield "Cost", _cost(summary["cost"])
+    yield "Cost", _cost(summary)
     joules = number(summary["energy"]["joules_per_output_token"])
     yield "Energy", f"{joules} J per output token (board power assumed, not measured)"
     yield "Load", _load(summary)
-    yield "Notes", "\n".join(_notes(summary, notes)) or "none"
+    yield "Notes", "\n".join(notes(summary, trace)) or "none"
     if folder is not None:
         names = ", ".join(sorted(path.name for path in folder.iterdir() if path.is_file()))
         yield "Files", f"{folder}/: {names}"
@@ -92,67 +97,51 @@ def _model(scenario: Mapping[str, Any]) -> str:
     return f"weights {scenario['model']['weights_dtype']}, KV cache {'bf16' if kv == 'auto' else kv}"
 
 
-def _pools(scenario: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the pools of the cluster by role."""
-    cluster = scenario["cluster"]
-    if "prefill" not in cluster:
-        return {"serve": cluster}
-    return {role: cluster[role] for role in ("prefill", "decode")}
-
-
-def _gpus(scenario: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many GPUs of each name the cluster has."""
-    counts: dict[str, int] = {}
-    for pool in _pools(scenario).values():
-        name = (pool["gpu"] or scenario["gpu"])["name"]
-        counts[name] = counts.get(name, 0) + pool["replicas"] * pool["tensor_parallel_size"]
-    return counts
-
-
-def _cluster(scenario: Mapping[str, Any]) -> str:
-    parts = []
-    for role, pool in _pools(scenario).items():
-        word = "replica" if role == "serve" else f"{role} replica"
-        plural = "" if pool["replicas"] == 1 else "s"
-        gpu = (pool["gpu"] or scenario["gpu"])["name"]
-        parts.append(f"{pool['replicas']} {word}{plural} of {pool['tensor_parallel_size']} x {gpu}")
-    return f"{' and '.join(parts)} (tensor parallel), router {scenario['router']['kind']}"
-
-
 def _scheduler(scenario: Mapping[str, Any]) -> str:
-    hidden = ("kind", "block_size", "gpu_memory_utilization", "kv_cache_dtype")
+    hidden = ("kind", "block_size", "gpu_memory_utilization", "kv_cache_dtype", "max_model_len")
     keys = {key: value for key, value in scenario["scheduler"].items() if key not in hidden}
     shown = ", ".join(f"{key}={typed(value)}" for key, value in keys.items() if value is not None)
     return f"{scenario['scheduler']['kind']}: {shown}"
 
 
 def _traffic(summary: Mapping[str, Any]) -> str:
-    workload, rates = summary["scenario"]["workload"], summary["throughput"]
+    """Tell what was asked, whatever became of it."""
+    traffic, workload = summary["traffic"], summary["scenario"]["workload"]
+    users = "concurrency" in workload.get("arrivals", {})  # whose rate is not offered: it follows the answers
+    rate = number(traffic["offered_per_s"])
+    at_rate = f" {'sent' if users else 'offered'} at {rate}/s" if traffic["offered_per_s"] else ""
+    tokens = (number(traffic[f"{way}_tokens"]) for way in ("input", "output"))
+    means = "{} tokens in and {} out on average".format(*tokens)
+    lasted = f"all over in {number(summary['duration_s'])} simulated seconds"
+    sent = f"{counted(traffic['requests'], 'request')}{at_rate}"
+    return f"{sent}: {_source(workload)}; {means}; {lasted}"
+
+
+def _source(workload: Mapping[str, Any]) -> str:
+    """Tell where the requests come from."""
     if workload["kind"] == "trace":
-        source = f"{workload['path']} at {workload['rate_scale']:g} times its rate"
-    else:
-        arrivals = dict(workload["arrivals"])
-        kind = arrivals.pop("kind")
-        source = f"{kind} ({', '.join(f'{key}={typed(value)}' for key, value in arrivals.items())})"
-    requests = rates["requests_per_s"] or None
-    mean_in, mean_out = (requests and rates[f"{way}_tokens_per_s"] / requests for way in ("input", "output"))
-    duration = f"in {number(summary['duration_s'])} simulated seconds"
-    tokens = f"{number(mean_in)} tokens in and {number(mean_out)} out on average"
-    return f"{summary['accounting']['injected']:,} requests {duration}: {source}; {tokens}"
+        times = "" if workload["rate_scale"] == 1 else f"{workload['rate_scale']:g} times "
+        return f"{workload['path']} at {times}its recorded rate"
+    arrivals = dict(workload["arrivals"])
+    kind = arrivals.pop("kind")
+    return f"{kind} ({', '.join(f'{key}={typed(value)}' for key, value in arrivals.items())})"
 
 
-def _memory(memory: Mapping[str, Mapping[str, Any]]) -> RenderableType:
-    """Show the memory sheets of all pools side by side, in GB per GPU."""
+def _memory(memory: Mapping[str, Mapping[str, Any]], max_model_len: int | str) -> RenderableType:
+    """Show the memory sheets of all pools side by side, in GB per GPU, and what an engine makes of them."""
     pools = {role: dict(sheet) for role, sheet in memory.items()}
-    blocks = {role: pool.pop("kv_blocks") for role, pool in pools.items()}
+    blocks, lengths = ([pool.pop(key) for pool in pools.values()] for key in ("kv_blocks", "max_model_len"))
     sheets = [
         MemorySheet(**{key: value for key, value in pool.items() if key != "fits"}) for pool in pools.values()
     ]
     table = _columns("GB per GPU", *("" if role == "serve" else role for role in pools))
     for rows in zip(*(sheet.lines() for sheet in sheets), strict=True):
         table.add_row(rows[0][0], *(f"{size / 1e9:,.2f}" for _, size in rows))
-    size = sheets[0].block_size
-    table.add_row(f"KV blocks of {size} tokens, per replica", *(f"{count:,}" for count in blocks.values()))
+    given = ", as given" if sheets[0].overridden else ""
+    label = f"KV blocks of {counted(sheets[0].block_size, 'token')}, per replica{given}"
+    table.add_row(label, *(f"{count:,}" for count in blocks))
+    auto = " (auto)" if max_model_len == "auto" else ""
+    table.add_row(f"max_model_len{auto}, tokens", *(f"{count:,}" for count in lengths))
     return table
 
 
@@ -174,6 +163,15 @@ def _latency(latency: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     return table
 
 
+def _time(summary: Mapping[str, Any]) -> str:
+    """Tell what the mean request spent its time on, part by part."""
+    parts = {name: part for name, part in summary["breakdown_s"].items() if part and part >= _LEAST_S}
+    if not parts:
+        return "-"
+    spent = " + ".join(f"{name.replace('_', ' ')} {number(part, 1e3)}" for name, part in parts.items())
+    return f"mean ms: {spent} = {number(summary['latency']['e2e_s']['mean'], 1e3)} E2E"
+
+
 def _throughput(rates: Mapping[str, Any]) -> RenderableType:
     table = _columns("", "cluster", "per GPU")
     for label, name in _RATES:
@@ -192,20 +190,34 @@ def _goodput(goodput: Mapping[str, Any]) -> str:
         return "no limits given"
     limits = ((name, limit) for name, limit in goodput["limits"].items() if limit is not None)
     asked = listed((f"{name.removesuffix('_s').upper()} <= {limit:g} s" for name, limit in limits), "and")
-    target = f"target {number(goodput['target'], 100)}%: {'met' if goodput['met'] else 'MISSED'}"
+    per_cent = Decimal(str(goodput["target"])) * 100  # 0.9999 is 99.99%, not 99.99000000000001%
+    decimals = max(1, -int(per_cent.normalize().as_tuple().exponent))
+    target = f"target {per_cent.normalize():f}%: {'met' if goodput['met'] else 'MISSED'}"
     rate = f"{number(goodput['requests_per_s'])} requests/s"
-    return f"{rate}; {percent(goodput['attainment'])} have {asked} ({target})"
+    return f"{rate}; {percent(goodput['attainment'], decimals)} have {asked} ({target})"
 
 
-def _cost(cost: Mapping[str, Any]) -> str:
+def _cost(summary: Mapping[str, Any]) -> str:
+    cost = summary["cost"]
     per_million = {kind: dollars(cost[f"usd_per_million_{kind}_tokens"]) for kind in ("output", "total")}
-    prices = (f"{price} per million {kind} tokens" for kind, price in per_million.items())
-    return f"{', '.join(prices)}; the run: {dollars(cost['usd'])}"
+    tokens = ", ".join(f"{price} per million {kind} tokens" for kind, price in per_million.items())
+    steady = f"the steady {number(summary['window_s'])} s"
+    spent = f"{steady if summary['scenario']['steady'] else 'the run'}: {dollars(cost['usd'])}"
+    return f"{tokens}; {spent}\n{prices(summary['scenario'])}"
 
 
 def _load(summary: Mapping[str, Any]) -> str:
-    shares = (f"{percent(summary['utilisation'][name])} {words}" for name, words in _SHARES.items())
-    return f"{_saturation(summary)}; {', '.join(shares)}"
+    """Tell how busy the GPUs were, of two pools each one's."""
+    used = summary["utilisation"]
+    if not used["roles"]:
+        return f"{_saturation(summary)}; {_shares(used)}"
+    return "\n".join(
+        [_saturation(summary), *(f"{role}: {_shares(own)}" for role, own in used["roles"].items())]
+    )
+
+
+def _shares(used: Mapping[str, Any]) -> str:
+    return ", ".join(f"{percent(used[name])} {words}" for name, words in _SHARES.items())
 
 
 def _saturation(summary: Mapping[str, Any]) -> str:
@@ -213,26 +225,6 @@ def _saturation(summary: Mapping[str, Any]) -> str:
         arrivals = summary["scenario"]["workload"].get("arrivals", {})
         return "closed loop" if arrivals.get("kind") == "closed_loop" else "too short to tell saturation"
     return "SATURATED" if summary["saturated"] else "not saturated"
-
-
-def _notes(summary: Mapping[str, Any], notes: Sequence[str]) -> Iterator[str]:
-    """Yield what a reader must know to read the figures rightly."""
-    accounting, scenario = summary["accounting"], summary["scenario"]
-    if summary["calibration"]["name"] in _CALIBRATION_NOTES:
-        yield _CALIBRATION_NOTES[summary["calibration"]["name"]]
-    if scenario["ignore_capacity"]:
-        yield "ignore_capacity: KV blocks as many as could be used, whether they fit or not"
-    if scenario["steady"]:
-        yield f"figures of the steady part only, from {number(summary['warmup_cut_s'])} s on"
-    for reason, count in accounting["dropped"].items():
-        yield f"{count:,} requests dropped: {reason.replace('_', ' ')}"
-    counts = {
-        "outputs cut at max_model_len": accounting["length_capped"],
-        "preemptions": accounting["preemptions"],
-        "arrivals past the horizon, not sent": accounting["not_sent"],
-    }
-    yield from (f"{count:,} {what}" for what, count in counts.items() if count)
-    yield from notes
 
 
 def _columns(*headings: str) -> Table:

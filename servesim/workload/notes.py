@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+#: Longer than any recording: a time beyond it (seconds) is a date.
+YEAR_S = 365 * 86400
+
 
 @dataclass(frozen=True)
 class Notes:
@@ -34,6 +37,10 @@ class Notes:
             f"rows out of order, sorted by time: {self.out_of_order:,}": self.out_of_order,
             f"requests at the same time as the one before: {self.same_time:,}": self.same_time,
             f"requests with 0 output tokens, run as 1: {self.zero_outputs:,}": self.zero_outputs,
-            f"times shifted to send the first request at 0: {-self.shifted_s:+,.3f} s": self.shifted_s,
+            f"times counted from the first request{self._recorded()}": self.shifted_s,
         }
         return [line for line, count in counted.items() if count]
+
+    def _recorded(self) -> str:
+        """Return when the first request was recorded, where that is no date."""
+        return f", recorded at {self.shifted_s:,.3f} s" if abs(self.shifted_s) < YEAR_S else ""

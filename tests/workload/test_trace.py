@@ -132,7 +132,7 @@ def test_all_that_was_done_is_said(tmp_path: Path) -> None:
         "rows out of order, sorted by time: 1",
         "requests at the same time as the one before: 1",
         "requests with 0 output tokens, run as 1: 1",
-        "times shifted to send the first request at 0: -1,000.000 s",
+        "times counted from the first request, recorded at 1,000.000 s",
     ]
     assert trace.notes.as_dict() == {
         "rows": 4,
@@ -142,6 +142,11 @@ def test_all_that_was_done_is_said(tmp_path: Path) -> None:
         "zero_outputs": 1,
         "shifted_s": 1000.0,
     }
+
+
+def test_a_date_is_not_told_in_seconds() -> None:
+    notes = Notes(10, 10, 0, 0, 0, shifted_s=1_700_158_546.68)
+    assert notes.lines() == ["times counted from the first request"]
 
 
 def test_nothing_done_is_not_talked_about() -> None:

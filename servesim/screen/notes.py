@@ -1,0 +1,87 @@
+"""What a reader must know to read the figures of a run rightly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from servesim.screen.figures import counted, number
+
+#: Times the 99th percentile of E2E that requests must have come for, so that ramp and drain weigh little.
+LONG_ENOUGH = 10
+#: Share of a schedule's period from which all of it has been sent, but for the gap to the next request.
+WHOLE = 0.99
+
+_CALIBRATION_NOTES = {"roofline": "step times are the datasheet's (roofline): real engines are slower"}
+
+
+def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
+    """Yield the notes of a run; those on the rows of its ``trace`` come last."""
+    if summary["calibration"]["name"] in _CALIBRATION_NOTES:
+        yield _CALIBRATION_NOTES[summary["calibration"]["name"]]
+    if summary["scenario"]["ignore_capacity"]:
+        yield "ignore_capacity: KV blocks as many as could be used, whether they fit or not"
+    yield from _on_the_window(summary)
+    yield from _on_the_sending(summary)
+    yield from _on_the_requests(summary)
+    yield from trace
+
+
+def _on_the_window(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the figures speak of: all of the run, ramp and drain too, or its steady part."""
+    if summary["scenario"]["steady"]:
+        yield f"figures of the steady part only, from {number(summary['warmup_cut_s'])} s on"
+    if summary["settled"] is False:
+        yield "no steady state found, so half of the run was cut: send more requests"
+    if summary["saturated"]:
+        yield "saturated: more arrives than is served, so latencies depend on how long the run lasts"
+    elif not summary["scenario"]["steady"] and _is_short(summary):
+        took = f"short run: {number(sending_s(summary))} s of arrivals"
+        yield f"{took}; throughput and $ include ramp and drain: more requests, or steady=true"
+
+
+def _is_short(summary: Mapping[str, Any]) -> bool:
+    p99_s = summary["latency"]["e2e_s"]["p99"]
+    return p99_s is not None and sending_s(summary) < LONG_ENOUGH * p99_s
+
+
+def _on_the_sending(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where the traffic is not all that its configuration describes."""
+    requests, workload = summary["traffic"]["requests"], summary["scenario"]["workload"]
+    arrivals = workload.get("arrivals", {})
+    users, period_s = arrivals.get("concurrency"), arrivals.get("period_s")
+    if users is not None and requests < users:
+        yield f"fewer requests ({requests:,}) than users ({users:,}): nobody sends a second one"
+    if period_s is not None and _covered_s(summary) < WHOLE * period_s:
+        part = f"{number(_covered_s(summary))} s of the schedule's period of {number(period_s)} s"
+        yield f"only {part} sent: workload.duration_s={period_s:.0f} sends all of it"
+
+
+def _covered_s(summary: Mapping[str, Any]) -> float:
+    """Return how far into the schedule the sending went."""
+    scenario = summary["scenario"]
+    workload, horizon_s = scenario["workload"], scenario["horizon_s"]
+    if workload["duration_s"] is None or workload["requests"] is not None:
+        return sending_s(summary)
+    return float(min(workload["duration_s"], workload["duration_s"] if horizon_s is None else horizon_s))
+
+
+def sending_s(summary: Mapping[str, Any]) -> float:
+    """Return the seconds from the first sending to the last."""
+    rate, requests = summary["traffic"]["offered_per_s"], summary["traffic"]["requests"]
+    return (requests - 1) / rate if rate else 0.0
+
+
+def _on_the_requests(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what became of requests that did not simply run through."""
+    accounting = summary["accounting"]
+    longest = min(pool["max_model_len"] for pool in summary["memory"].values())
+    words = {"prompt_too_long": f"the prompt leaves no room for output in max_model_len ({longest:,} tokens)"}
+    for reason, count in accounting["dropped"].items():
+        yield f"{counted(count, 'request')} dropped: {words[reason]}"
+    counts = {
+        "output": (accounting["length_capped"], f" cut at max_model_len ({longest:,} tokens)"),
+        "preemption": (accounting["preemptions"], ""),
+        "arrival": (accounting["not_sent"], " past the horizon, not sent"),
+    }
+    yield from (f"{counted(count, noun)}{what}" for noun, (count, what) in counts.items() if count)

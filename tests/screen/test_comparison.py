@@ -1,0 +1,68 @@
+"""Several runs side by side."""
+
+import copy
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from servesim.screen.comparison import print_comparison
+from servesim.screen.figures import money, number
+from tests.screen.screens import summary_of
+
+
+def compared(width: int, *runs: tuple[str, list[str], dict[str, Any] | None]) -> list[str]:
+    out = Console(file=io.StringIO(), width=width)
+    print_comparison(runs, out, "runs/x/<run>/")
+    return out.file.getvalue().splitlines()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_runs_are_compared_row_by_row() -> None:
+    lines = compared(100, ("0", ["a=[b]"], summary_of()), ("1", [], None))
+    assert lines[:3] == ["0  a=[b]", "1  as it is", ""]
+    latency, cost = summary_of()["latency"], summary_of()["cost"]
+    times = [number(latency[name][p], 1e3) for name in ("ttft_s", "tpot_s") for p in ("p50", "p99")]
+    assert lines[6].split() == [
+        "0",
+        *times,
+        number(summary_of()["throughput"]["output_tokens_per_s_per_gpu"]),
+        "100.0%",
+        money(cost["usd_per_million_output_tokens"]),
+        *("8", "32.00", "met"),
+    ]
+    assert lines[7].split() == ["1", *"---------", "error"]
+    assert lines[9] == "Files: runs/x/<run>/"
+
+
+def test_overrides_that_do_not_fit_into_a_line_are_never_split() -> None:
+    values = [f"key={letter * 30}" for letter in "abc"] + ["path=" + 60 * "x y"]
+    lines = compared(80, ("12", values, summary_of()))
+    assert lines[:3] == [f"12  {values[0]} {values[1]}", f"    {values[2]}", f"    {values[3]}"]
+
+
+def test_a_comparison_has_room_in_80_columns() -> None:
+    summary = copy.deepcopy(summary_of("slo.ttft_s=1e-9"))
+    summary["saturated"] = True
+    summary["latency"]["ttft_s"].update(p50=12.345, p99=12.345)
+    summary["throughput"]["output_tokens_per_s_per_gpu"] = 1234.0
+    lines = compared(80, *((str(number), [f"seed={number}"], summary) for number in range(12)))
+    assert max(map(len, lines)) <= 80
+    assert all(line == line.rstrip() for line in lines)
+    usd = money(summary["cost"]["usd_per_million_output_tokens"])
+    assert lines[-3].endswith(f"1,234   0.0% {usd}    8 32.00 MISSED, saturated")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "met"),
+        ({"saturated": True}, "met, saturated"),
+        ({"goodput": {"attainment": None, "met": None}}, "clean"),
+        ({"goodput": {"attainment": 0.5, "met": False}}, "MISSED"),
+        ({"accounting": {"clean": False}, "saturated": True}, "met, NOT CLEAN"),
+    ],
+)
+def test_the_outcome_says_what_is_not_as_it_should_be(changes: dict[str, Any], words: str) -> None:
+    lines = compared(100, ("0", [], {**summary_of(), **changes}))
+    assert lines[-3].endswith(f" 32.00  {words}")

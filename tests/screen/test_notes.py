@@ -1,0 +1,72 @@
+"""What a reader is told beside the figures."""
+
+import copy
+from typing import Any
+
+from tests.screen.screens import printed_from, screen, summary_of, unwrapped
+
+
+def test_what_a_reader_must_know_is_noted() -> None:
+    assert "real engines are slower" in screen()
+    assert "preemptions" in screen("scheduler.num_gpu_blocks_override=300", "workload.arrivals.rate_rps=100")
+    dropped = summary_of("scheduler.max_model_len=200")["accounting"]["dropped"]["prompt_too_long"]
+    words = f"{dropped} requests dropped: the prompt leaves no room for output in max_model_len (200 tokens)"
+    assert words in screen("scheduler.max_model_len=200")
+    assert "cut at max_model_len (1,200 tokens)" in screen("scheduler.max_model_len=1200")
+    assert "past the horizon, not sent" in screen("horizon_s=3")
+    assert "of the steady part" in screen("steady=true")
+    assert "whether they fit or not" in screen("ignore_capacity=true")
+    assert "3 rows out of order" in screen(trace=["3 rows out of order"])
+
+
+def noted(**changes: Any) -> str:
+    """Return the notes of a run whose summary says something else here and there."""
+    summary = copy.deepcopy(summary_of())
+    for path, value in changes.items():
+        *groups, key = path.split("__")
+        place = summary
+        for group in groups:
+            place = place[group]
+        place[key] = value
+    return unwrapped(printed_from(summary).partition("Notes")[2])
+
+
+def test_one_is_singular() -> None:
+    assert "1 request dropped: " in noted(accounting__dropped={"prompt_too_long": 1})
+    assert "1 preemption" in noted(accounting__preemptions=1)
+    assert "preemptions" not in noted(accounting__preemptions=1)
+
+
+def test_ramp_and_drain_are_noted_where_they_weigh() -> None:
+    steps = {"traffic__requests": 101, "traffic__offered_per_s": 2.0}  # 50 s
+    assert "short run: 50 s of arrivals" in noted(**steps, latency__e2e_s__p99=5.01)
+    assert "short run" not in noted(**steps, latency__e2e_s__p99=4.99)
+    assert "short run" not in noted(**steps, latency__e2e_s__p99=5.01, scenario__steady=True, warmup_cut_s=1)
+    assert "short run" not in noted(latency__e2e_s__p99=None)
+    assert "short run: 0 s" in noted(traffic__requests=1, traffic__offered_per_s=None)
+    saturated = noted(**steps, latency__e2e_s__p99=5.01, saturated=True)
+    assert "saturated: more arrives than is served" in saturated
+    assert "short run" not in saturated
+
+
+def test_a_run_without_a_steady_state_is_noted() -> None:
+    assert "no steady state found" in noted(settled=False)
+    assert "no steady state found" not in noted(settled=True)
+    assert "no steady state found" not in noted()
+
+
+def test_users_without_a_second_request_are_noted() -> None:
+    closed = "workload/arrivals=closed_loop"
+    assert "fewer requests (30) than users (31)" in screen(closed, "workload.arrivals.concurrency=31")
+    assert "than users" not in screen(closed, "workload.arrivals.concurrency=30")
+
+
+def test_a_part_of_a_schedule_is_noted() -> None:
+    day = ("workload/arrivals=schedule", "workload.arrivals.period_s=40", "workload.arrivals.rates=[[0,1]]")
+    hint = "of the schedule's period of 40 s sent: workload.duration_s=40 sends all of it"
+    everything = "workload.requests=null"
+    assert hint in unwrapped(screen(*day, "workload.requests=20"))
+    assert hint in unwrapped(screen(*day, everything, "workload.duration_s=39"))
+    assert hint in unwrapped(screen(*day, everything, "workload.duration_s=40", "horizon_s=39"))
+    assert "period of" not in screen(*day, everything, "workload.duration_s=40")
+    assert "period of" not in screen(*day, "workload.requests=200")

@@ -1,0 +1,26 @@
+"""The bar of a long run."""
+
+import io
+
+from rich.console import Console
+
+from servesim.screen.progress import progress_bar
+
+
+def bar(patience_s: float, terminal: bool, total: int | None = 200) -> str:
+    out = Console(file=io.StringIO(), force_terminal=terminal, width=100)
+    with progress_bar(total, out, patience_s) as tell:
+        tell(50)
+        tell(120)
+    return out.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_the_bar_waits_for_patience_to_end_and_for_somebody_to_watch() -> None:
+    assert "120/200" in bar(0, terminal=True)
+    assert bar(60, terminal=True) == ""
+    assert bar(0, terminal=False) == ""
+
+
+def test_a_bar_without_an_end_shows_how_many_there_were() -> None:
+    assert "120" in bar(0, terminal=True, total=None)
+    assert "?" not in bar(0, terminal=True, total=None).replace("[?25", "")

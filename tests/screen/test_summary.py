@@ -1,0 +1,130 @@
+"""What is printed of one run, from summaries of real runs."""
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from servesim.screen.figures import dollars, number, percent
+from tests.screen.screens import DISAGGREGATED, printed_from, row, screen, summary_of, unwrapped
+
+
+def test_the_figures_are_those_of_the_summary() -> None:
+    summary, printed = summary_of(), screen()
+    ttft_s = summary["latency"]["ttft_s"]
+    figures = (ttft_s[name] for name in ("mean", "p50", "p90", "p95", "p99", "max"))
+    assert row(printed, "TTFT (ms)") == ["30", *(number(value, 1e3) for value in figures)]
+    rates = summary["throughput"]
+    assert row(printed, "output tokens/s") == [
+        number(rates["output_tokens_per_s"]),
+        number(rates["output_tokens_per_s_per_gpu"]),
+    ]
+    assert dollars(summary["cost"]["usd_per_million_output_tokens"]) in printed
+    assert f"{number(summary['energy']['joules_per_output_token'])} J per output token" in printed
+
+
+def test_the_memory_sheet_is_a_sum() -> None:
+    printed = screen()
+    labels = (
+        "GPU memory (driver)",
+        "gpu_memory_utilization 0.9",
+        "weights  ",
+        "activations",
+        "runtime (CUDA, NCCL)",
+    )
+    terms = [float(row(printed, label)[0]) for label in labels]
+    assert terms[0] == 85.03  # 81,089 MiB
+    assert sum(terms) == pytest.approx(float(row(printed, "KV cache  ")[0]), abs=0.03)
+
+
+def test_two_pools_stand_side_by_side() -> None:
+    printed = screen(*DISAGGREGATED)
+    assert "4 x h200-sxm and 8 x h100-sxm" in printed
+    words = unwrapped(printed)
+    assert (
+        "1 prefill replica of 4 x h200-sxm and 2 decode replicas of 4 x h100-sxm (tensor parallel)" in words
+    )
+    assert "KV over nic, 50 GB/s per GPU, 5 us latency" in words
+    assert len(row(printed, "KV blocks of 16 tokens, per replica")) == 2
+    roles = summary_of(*DISAGGREGATED)["utilisation"]["roles"]
+    for role in ("prefill", "decode"):
+        assert row(printed, f"{role}: ")[:2] == [percent(roles[role]["busy"]), "busy,"]
+
+
+def test_a_replica_on_one_gpu_is_not_parallel() -> None:
+    printed = screen("model=llama3.1-8b", "cluster.replicas=8", "cluster.tensor_parallel_size=1")
+    assert "8 replicas of 1 x h100-sxm, router" in printed
+    assert "tensor parallel" not in printed
+
+
+def test_the_mean_request_is_taken_apart() -> None:
+    parts = unwrapped(screen(*DISAGGREGATED)).partition("Time mean ms: ")[2].partition(" E2E")[0]
+    names = "queue prefill transfer decode_queue decode"
+    spent = summary_of(*DISAGGREGATED)["breakdown_s"]
+    told = " + ".join(f"{name.replace('_', ' ')} {number(spent[name], 1e3)}" for name in names.split())
+    assert parts == f"{told} = {number(summary_of(*DISAGGREGATED)['latency']['e2e_s']['mean'], 1e3)}"
+
+
+def test_memory_tells_what_is_given_and_what_follows() -> None:
+    assert row(screen(), "max_model_len (auto), tokens") == ["131,072"]
+    printed = screen("scheduler.num_gpu_blocks_override=300", "scheduler.max_model_len=4000")
+    assert row(printed, "KV blocks of 16 tokens, per replica, as given") == ["300"]
+    assert row(printed, "max_model_len, tokens") == ["4,000"]
+
+
+def test_prices_are_told() -> None:
+    assert "8 GPUs at $4.00 per GPU-hour: $32.00 per hour" in screen()
+    assert "8 GPUs at $0.50 per GPU-hour: $4.00 per hour" in screen("pricing.usd_per_gpu_hour=0.5")
+    usd = [summary_of(*DISAGGREGATED)["scenario"]["cluster"]["prefill"]["gpu"]["usd_per_hour"], 4.0]
+    each = f"4 h200-sxm at {dollars(usd[0])} and 8 h100-sxm at {dollars(usd[1])} per GPU-hour"
+    assert f"{each}: {dollars(4 * usd[0] + 8 * usd[1])} per hour" in unwrapped(screen(*DISAGGREGATED))
+    window_s = number(summary_of("steady=true")["window_s"])
+    assert f"the steady {window_s} s: $" in unwrapped(screen("steady=true"))
+    one = ("model=llama3.1-8b", "cluster.replicas=1", "cluster.tensor_parallel_size=1")
+    assert "1 GPU at $4.00 per GPU-hour: $4.00 per hour" in screen(*one)
+
+
+def test_a_run_in_which_nothing_finishes_prints_no_figures_but_its_account() -> None:
+    printed = screen("horizon_s=0.0001", "workload.arrivals.rate_rps=1e6")
+    assert "NOT CLEAN" in printed
+    assert row(printed, "TTFT (ms)") == ["0", *"------"]
+    assert "nan" not in printed
+
+
+def test_the_traffic_is_told_as_it_was_asked() -> None:
+    assert "constant (rate_rps=4.0)" in screen("workload/arrivals=constant")
+    closed = screen("workload/arrivals=closed_loop", "workload.arrivals.concurrency=3")
+    assert "/s: closed_loop (concurrency=3)" in closed
+    assert "requests sent at" in closed
+    assert "closed loop;" in closed
+    assert "schedule (" in screen("workload/arrivals=schedule")
+    cut = ("workload/arrivals=constant", "workload/lengths=fixed", "horizon_s=2", "steady=true")
+    asked = "8 requests offered at 4/s: constant (rate_rps=4.0); 512 tokens in and 256 out on average"
+    assert asked in unwrapped(screen(*cut))
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"), [(1, "t.csv at its recorded rate;"), (0.5, "t.csv at 0.5 times its recorded rate;")]
+)
+def test_the_rate_of_a_trace_is_told(scale: float, words: str) -> None:
+    summary = copy.deepcopy(summary_of())
+    summary["scenario"]["workload"] = {"kind": "trace", "path": "t.csv", "rate_scale": scale}
+    assert words in unwrapped(printed_from(summary))
+
+
+def test_a_target_is_met_or_missed() -> None:
+    assert "TTFT <= 100 s (target 99%: met)" in screen("slo.ttft_s=100", "slo.tpot_s=null")
+    assert "100.00% have TTFT <= 0.5 s and TPOT <= 0.05 s (target 99.99%: met)" in screen(
+        "slo.attainment=0.9999"
+    )
+    assert "(target 50%: MISSED)" in screen("slo.ttft_s=1e-9", "slo.attainment=0.5")
+    assert "no limits given" in screen("slo=batch")
+
+
+def test_files_and_paths_are_printed_as_they_are(tmp_path: Path) -> None:
+    folder = tmp_path / "[red]"
+    folder.mkdir()
+    (folder / "summary.json").touch()
+    printed = "".join(line.strip() for line in screen(folder=folder).splitlines()[-3:])
+    assert "[red]" in printed
+    assert "summary.json" in printed
