@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -18,16 +19,17 @@ CLEAN, WRONG_INPUT, NOT_CLEAN, INTERRUPTED = 0, 1, 3, 130
 _HELP = """\
 servesim simulates LLM serving on GPU clusters: latency, throughput and cost, without a GPU.
 
-  servesim                                      a 70B model on one node of eight H100s, conversation traffic
+  servesim                               a 70B model on eight H100s, conversation traffic
   servesim scheduler=disaggregated workload.arrivals.rate_rps=12
   servesim model=llama3.1-8b cluster.replicas=8 cluster.tensor_parallel_size=1
   servesim workload=trace workload.path=trace.csv workload.rate_scale=2
-  servesim -m scheduler=static,continuous,disaggregated         one run each, and a table that compares them
+  servesim -m scheduler=static,continuous,disaggregated
+                                         one run each, and a table that compares them
 
 Choose an option with group=name:
 {groups}
 
-Set a value with key=value, such as scheduler.max_num_seqs=256, slo.ttft_s=0.5 or gpu.usd_per_hour=2.5.
+Set a value with key=value: scheduler.max_num_seqs=256, slo.ttft_s=0.5 or gpu.usd_per_hour=2.5.
 `servesim --cfg job` prints every key with its value; the files under
 {conf} explain them.
 
@@ -37,9 +39,10 @@ Set a value with key=value, such as scheduler.max_num_seqs=256, slo.ttft_s=0.5 o
   --version           print the version
   --hydra-help        what else the command line can do (it is Hydra's)
 
-A run writes its requests, steps, summary and configuration to runs/<date>_<time>/. Exit status: 0 clean;
-1 error in the input; 3 not clean (requests were dropped, timed out or left over).
+A run writes its requests, steps, summary and configuration to runs/<date>_<time>/. Exit status:
+0 clean; 1 error in the input; 3 not clean (requests were dropped, timed out or left over).
 """
+_HELP_WIDTH, _HELP_INDENT = 100, 22
 
 _GROUPS = (
     "model",
@@ -78,7 +81,7 @@ def _dispatch(arguments: Sequence[str]) -> int:
     """Answer what needs no scenario at once; the rest is worth importing Hydra and the simulator for."""
     options = _parser().parse_intermixed_args(arguments)
     if options.help:
-        print(_help())
+        print(_help(options.config_dir))
         return CLEAN
     if options.version:
         print(f"servesim {__version__}")
@@ -126,7 +129,22 @@ def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
         raise ConfigError([Problem(verb, None, "this verb is not part of this version; see servesim --help")])
 
 
-def _help() -> str:
-    groups = Groups.of(None)
-    rows = "\n".join(f"  {group:<19} {', '.join(groups.options(group))}" for group in _GROUPS)
+def _help(config_dir: Path | None) -> str:
+    """Return the help, with the options of the user's own folder beside the shipped ones."""
+    groups = Groups.of(config_dir)
+    own = [] if config_dir is None else Groups([config_dir]).names()
+    names = [*_GROUPS, *(group for group in own if group not in _GROUPS)]
+    rows = "\n".join(_row(group, options) for group in names if (options := groups.options(group)))
     return _HELP.format(groups=rows, conf=groups.folders[0])
+
+
+def _row(group: str, options: Sequence[str]) -> str:
+    """Return a group and its options, on as many lines as they need."""
+    return textwrap.fill(
+        ", ".join(options),
+        _HELP_WIDTH,
+        initial_indent=f"  {group:<{_HELP_INDENT - 3}} ",
+        subsequent_indent=" " * _HELP_INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -15,6 +15,7 @@ import yaml
 
 from servesim import __version__
 from servesim.cli import main
+from servesim.config.groups import conf_dir
 
 SMALL = "workload.requests=40"
 HEADINGS = [
@@ -189,7 +190,23 @@ def test_help_shows_the_options_of_every_group(capfd: pytest.CaptureFixture[str]
     assert main(["--help"]) == 0
     printed = capfd.readouterr().out
     assert all(name in printed for name in ("h100-sxm", "llama3.1-70b", "disaggregated", "closed_loop", "-m"))
-    assert max(map(len, printed.splitlines())) <= 120
+    lines = [line for line in printed.splitlines() if str(conf_dir()) not in line]
+    assert max(map(len, lines)) <= 100
+
+
+def test_help_shows_the_options_of_the_users_folder_too(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("gpu/mine.yaml", "cluster/large.yaml", "empty/x.txt"):
+        (here / "mine" / name).parent.mkdir(parents=True)
+        (here / "mine" / name).touch()
+    assert main(["--help", "--config-dir", "mine"]) == 0
+    rows = [line.split() for line in capfd.readouterr().out.splitlines()]
+    assert ["gpu", "a100-sxm-80gb,", "h100-sxm,", "h200-sxm,", "mine"] in rows
+    assert [row for row in rows if row[:1] == ["cluster"]] == [
+        ["cluster", "continuous,", "disaggregated,", "large,", "static"]
+    ]
+    assert not [row for row in rows if row[:1] == ["empty"]]
 
 
 def test_version_is_the_packages(capfd: pytest.CaptureFixture[str]) -> None:

@@ -6,16 +6,19 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from servesim import ConfigError, load
 from servesim.cli import main
 from servesim.config.groups import Groups
+from servesim.results import columns
 from tests.shared import ROOT
 
 README = (ROOT / "README.md").read_text()
 SHELL = [line for block in re.findall(r"```bash\n(.*?)```", README, re.S) for line in block.splitlines()]
+OWN_OPTIONS = re.findall(r"```yaml\n# (\S+)\n(.*?)```", README, re.S)
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.S)
 RUN, TEST = SHELL[:2]
 EXAMPLES = [shlex.split(line)[1:] for line in SHELL[2:]]
@@ -30,6 +33,9 @@ TIMESTAMP,ContextTokens,GeneratedTokens
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "trace.csv").write_text(TRACE)
+    for name, text in OWN_OPTIONS:
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
     return tmp_path
 
 
@@ -60,10 +66,29 @@ def test_every_example_runs(arguments: list[str]) -> None:
 
 
 def test_the_python_example_runs(capsys: pytest.CaptureFixture[str], here: Path) -> None:
-    (program,) = PYTHON
-    exec(program, {})
+    exec(PYTHON[0], {})
     assert "request_id" in capsys.readouterr().out
     assert (here / "runs" / "mine" / "summary.json").is_file()
+
+
+def test_the_router_of_ones_own_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {"__name__": "example"}
+    exec(PYTHON[1], names)
+    assert float(capsys.readouterr().out) > 0
+    assert names["result"].requests["replica"].nunique() > 1
+    assert names["result"].summary["scenario"]["router"]["kind"] == "two_choices"
+
+
+def test_the_gpu_of_ones_own_is_used() -> None:
+    ((name, _),) = OWN_OPTIONS
+    gpu = load("gpu=my-gpu", config_dir=Path(name).parts[0]).gpu
+    assert (gpu.name, gpu.usd_per_hour, gpu.max_w) == ("my-gpu", 2.5, load().gpu.max_w)
+
+
+@pytest.mark.parametrize("schema", [columns.REQUESTS, columns.STEPS, columns.GAPS])
+def test_every_column_of_a_run_is_told(schema: Any) -> None:
+    section = README.partition("## What a run leaves")[2].partition("\n## ")[0]
+    assert [name for name in schema.names if f"`{name}`" not in section] == []
 
 
 def test_every_option_is_told() -> None:
