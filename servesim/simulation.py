@@ -39,9 +39,12 @@ def run(scenario: Scenario, folder: Path | None = None, progress: Progress | Non
     Raises:
         ConfigError: the scenario has problems; it lists them all.
         StalledError: the simulated cluster cannot make progress.
+        TypeError: what was given is no scenario.
 
     """
     started_s = time.process_time()
+    if not isinstance(scenario, Scenario):
+        raise TypeError(f"a Scenario is needed, such as servesim.load() returns, not {scenario!r}")
     check(scenario)
     deployments = scenario.deployments()
     records = Records(deployments, folder)

@@ -199,3 +199,9 @@ def test_the_simulator_tells_of_itself() -> None:
     assert told["cpu_s"] > 0
     assert told["events"] > 200
     assert told["steps"] > told["events"]
+
+
+@pytest.mark.parametrize("thing", ["scheduler=static", None, servesim.load().model])
+def test_what_is_no_scenario_is_refused(thing: object) -> None:
+    with pytest.raises(TypeError, match="a Scenario is needed"):
+        servesim.run(thing)  # type: ignore[arg-type]

@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 STRETCHES = 12
 #: Share of the arrivals that must pile up for it to count.
 PILED_UP = 0.01
+#: Arrivals from which on a verdict is ventured: two in each stretch.
+FEWEST = 2 * STRETCHES
 #: Student's t of a slope with 10 degrees of freedom that chance exceeds once in 200 times.
 T_CRITICAL = 3.17
 
@@ -30,10 +32,10 @@ def saturated(records: Records, steady: Window) -> bool | None:
     is larger in the window's last quarter than in its first. A stable system's number fluctuates about a
     mean; more than it can serve makes it grow without end, at the rate of the excess.
     """
-    if not steady.length_s > 0:
-        return None
     requests = records.request_table
     sent_s = requests.column("sent_s")
+    if not steady.length_s > 0 or steady.sends(sent_s).sum() < FEWEST:
+        return None
     left_over = np.isin(requests.column("status"), (RUNNING, QUEUED))
     gone_s = np.where(left_over, np.inf, sent_s + np.nan_to_num(requests.column("e2e_s")))
     return _rises(steady, sent_s, gone_s) and _queues_more(records, steady, sent_s)

@@ -83,6 +83,11 @@ def test_a_small_excess_is_seen_when_the_run_is_long() -> None:
     assert verdict(records(rows)) is True
 
 
+def test_a_handful_of_requests_tells_nothing() -> None:
+    """Ten are served at half the rate at which they come: no verdict."""
+    assert verdict(records(served(2.0, number=10))) is None
+
+
 def test_the_ramp_of_a_short_run_is_no_saturation() -> None:
     """Requests that take 5 s, sent one a second for 40 s, fill the system during the first eighth."""
     rows = [request(float(i), i + 1.0, i + 5.0, scheduled_s=i + i % 3 / 10, request_id=i) for i in range(40)]

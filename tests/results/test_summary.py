@@ -357,7 +357,7 @@ def test_a_steady_summary_counts_what_was_emitted_in_its_window() -> None:
     assert got["goodput"]["attainment"] == 0.0  # TPOT 0.25
     assert got["utilisation"]["busy"] == 0.5
     assert got["cost"]["gpu_hours"] == pytest.approx(16 / 3600)
-    assert got["saturated"] is False
+    assert got["saturated"] is None  # too few to tell
 
 
 def test_a_prompt_counts_when_it_has_been_read_and_a_request_when_it_is_done() -> None:
