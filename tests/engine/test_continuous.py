@@ -146,6 +146,7 @@ def test_the_last_token_is_never_in_the_cache() -> None:
     run = serve((0.0, 4, 5), kv_blocks=2)
     assert finishes(run) == [5.0]
     assert run.by_id[0]["preemptions"] == 0
+    assert run.engines[0].free_blocks == 2
 
 
 def test_a_prompt_waits_for_its_blocks() -> None:
@@ -171,9 +172,9 @@ def test_the_last_one_in_is_thrown_out() -> None:
 
 
 def test_who_was_thrown_out_goes_before_who_waits() -> None:
-    run = serve((0.0, 4, 5), (0.0, 4, 5), (1.5, 1, 1), kv_blocks=3)
-    assert finishes(run) == [5.0, 9.0, 6.0]
-    assert run.by_id[2]["queue_s"] == 3.5, "the second request and the third are let in together at 5"
+    """As above, and a third request of 8 in comes at 1.5. At 5 there is room for one of the two who wait."""
+    run = serve((0.0, 4, 5), (0.0, 4, 5), (1.5, 8, 1), kv_blocks=3)
+    assert finishes(run) == [5.0, 9.0, 10.0]
 
 
 def test_nobody_is_let_in_where_somebody_was_thrown_out() -> None:

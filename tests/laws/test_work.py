@@ -105,12 +105,28 @@ def is_full(leap: Row, case: Case) -> bool:
 @settings(max_examples=60)
 @given(data=st.data())
 def test_first_come_first_served(kind: str, data: st.DataObject) -> None:
-    """Requests of one replica are scheduled for the first time in the order of sending."""
-    run = data.draw(cases(kind)).serve()
-    field = "prefill_replica" if kind == "disaggregated" else "replica"
-    for replica in range(run.service.replicas):
-        scheduled = [row["sent_s"] + row["queue_s"] for row in run.by_id if row[field] == replica]
-        assert all(a <= b + EARLY_S for a, b in pairwise(scheduled))
+    """Whoever runs was sent before whoever waits, at every instant, and so in the order of sending.
+
+    Who is preempted is the last who runs, and becomes the first who waits. (A decode pool takes requests in
+    the order of their landing.)
+    """
+    run = data.draw(cases(kind)).open()
+    for _ in run.instants():
+        for engine in run.engines[: run.service.replicas]:
+            order = [request.id for request in (*engine.running, *engine.waiting)]
+            assert order == sorted(order)
+
+
+@settings(max_examples=100)
+@given(data=st.data())
+def test_nobody_is_let_in_where_somebody_was_thrown_out(data: st.DataObject) -> None:
+    """No request starts in a step that preempted one, unless nothing is left to run."""
+    run = data.draw(cases("continuous")).serve()
+    starts = {(row["replica"], row["sent_s"] + row["queue_s"]) for row in run.completed if row["queue_s"] > 0}
+    for leap in run.leaps:
+        if leap["preempted"] and leap["decodes"]:
+            mine = [start_s for replica, start_s in starts if replica == leap["replica"]]
+            assert all(abs(start_s - leap["start_s"]) > EPSILON_S for start_s in mine)
 
 
 @pytest.mark.parametrize("kind", ["continuous", "disaggregated"])
