@@ -52,6 +52,7 @@ _GROUPS = (
     "slo",
     "pricing",
     "calibration",
+    "engine_overhead",
 )
 _VERBS = ("plan", "dashboard", "explain", "memory", "trace", "validate")
 

@@ -6,6 +6,8 @@ from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.cluster.router import LeastOutstanding, Random, RoundRobin
 from servesim.config.build import Kinds
+from servesim.cost.auto import Auto
+from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
 from servesim.engine.continuous import Continuous
 from servesim.engine.static import Static
@@ -17,7 +19,7 @@ from servesim.workload.synthetic import Synthetic
 from servesim.workload.trace import Trace
 
 KINDS: Kinds = {
-    "calibration": {"roofline": Roofline},
+    "calibration": {"auto": Auto, "profile": Profile, "roofline": Roofline},
     "scheduler": {"static": Static, "continuous": Continuous, "disaggregated": Disaggregated},
     "cluster": {"pool": Pool, "prefill_decode": PrefillDecode},
     "router": {"round_robin": RoundRobin, "random": Random, "least_outstanding": LeastOutstanding},
@@ -45,7 +47,6 @@ _WINDOW = "attention over a window is"
 
 #: Keys that users of vLLM and of model files know: what each stands for, and its verb.
 LATER = {
-    "engine_overhead": "the overhead of a named engine is",
     "experiment": "a study of many runs is",
     "enable_prefix_caching": "prefix caching is",
     "pipeline_parallel_size": "pipeline parallelism is",

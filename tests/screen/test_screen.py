@@ -70,7 +70,7 @@ def test_a_run_in_which_nothing_finishes_prints_no_figures_but_its_account() -> 
 
 
 def test_what_a_reader_must_know_is_noted() -> None:
-    assert "real engines are slower" in screen()
+    assert "real engines are slower" in screen("calibration=roofline")
     assert "preemptions" in screen("scheduler.num_gpu_blocks_override=300", "workload.arrivals.rate_rps=100")
     assert "requests dropped: prompt too long" in screen("scheduler.max_model_len=200")
     assert "cut at max_model_len" in screen("scheduler.max_model_len=1200")
