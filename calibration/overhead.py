@@ -46,13 +46,13 @@ engine: {engine}
 engine_version: "{version}"
 
 # Host time of a step, s: scheduling, preparing inputs, launches, sampling.
-step_s: {step_s:.4g}
+step_s: {step_s}
 
 # Host time per sequence of a step, s.
-sequence_s: {sequence_s:.4g}
+sequence_s: {sequence_s}
 
 # What prefill tokens take, in units of their kernels' time.
-prefill_factor: {prefill_factor:.4g}
+prefill_factor: {prefill_factor}
 
 # What was fitted and what held out; errors of the mean time per output token in percent.
 {provenance}"""
@@ -130,7 +130,7 @@ class Fit:
     def text(self) -> str:
         """Return the YAML file."""
         scaled = {
-            name: least + scale * term
+            name: _number(least + scale * term)
             for (name, (scale, least)), term in zip(TERMS.items(), self.terms, strict=True)
         }
         said = yaml.safe_dump({"provenance": self._provenance()}, sort_keys=False, width=110)
@@ -143,12 +143,18 @@ class Fit:
         return {
             "runs": f"{len(self.points)} closed-loop runs of {runs.model} on {GPU} whose KV fits",
             "source": "aiconfigurator-core 0.12.0 (Apache-2.0), client protocol not stated",
-            "profile": self.profile.described(),
+            "profile": self.profile.name,
             "split": f"{runs.column} = {runs.held_out} held out, the others fitted",
             "fitted": asdict(self.errors(False)),
             "held_out": asdict(self.errors(True)),
             "held_out_kernels_alone": asdict(self.errors(True, kernels_alone=True)),
         }
+
+
+def _number(value: float) -> str:
+    """Return a number of four digits as YAML 1.1 reads one: with a point in its mantissa."""
+    mantissa, e, exponent = f"{value:.4g}".partition("e")
+    return (mantissa if "." in mantissa else f"{mantissa}.0") + e + exponent
 
 
 @cache

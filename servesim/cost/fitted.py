@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from servesim.cost.chunks import ChunkAttention
+from servesim.cost.coverage import Coverage
 from servesim.cost.gpu import Gpu
 from servesim.cost.interconnect import all_reduce_sent_bytes
 from servesim.cost.kernel_set import KernelSet
@@ -67,6 +68,7 @@ class FittedStepTime:
         self._dense_s: list[float] = []
         self._heads_s: list[float] = []
         self._pieces: list[list[Piece]] = [[]]
+        self.coverage = Coverage(model, gpus, self._layer, kernels, graphs, (self._step_s, self._sequence_s))
         self._tabulate(max(max_num_seqs, max_num_batched_tokens), max_num_seqs)
 
     # ---- the hot path
@@ -142,6 +144,7 @@ class FittedStepTime:
     def breakdown(self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]) -> list[Operation]:
         """Return the operations of a step: those of the layers, the LM head, and the engine's terms."""
         new = sum(tokens for tokens, _ in chunks)
+        self._tabulate(sequences + new, sequences)
         found = [*self._dense_operations(self._graphs.padded(sequences + new))]
         found += self._attention_operations(sequences, context, chunks)
         found.append(self._head_operation(sequences + len(chunks)))

@@ -35,10 +35,10 @@ class Layer:
     ) -> None:
         self._model, self._gpu, self._gpus = model, gpu, gpus
         self._kernels, self._kv_bytes = kernels, KV_BYTES[kv_cache_dtype]
-        self._linears = model.linears(gpus)
-        self._head = Linear("lm_head", -(-model.vocab_size // gpus), model.hidden_size)
+        self.linears = model.linears(gpus)
+        self.head = Linear("lm_head", -(-model.vocab_size // gpus), model.hidden_size)
         self.operations: dict[str, Seconds] = {
-            linear.name: partial(self._product, kernels.gemm, linear) for linear in self._linears
+            linear.name: partial(self._product, kernels.gemm, linear) for linear in self.linears
         }
         if kernels.quantised:
             self.operations["quantise"] = self._quantise
@@ -57,7 +57,7 @@ class Layer:
     def head_seconds(self, rows: FloatArray) -> FloatArray:
         """Return the time of the LM head at ``rows`` rows."""
         distinct, place = np.unique(_padded(rows), return_inverse=True)
-        return self._product(self._kernels.head, self._head, distinct)[place]
+        return self._product(self._kernels.head, self.head, distinct)[place]
 
     def _product(self, form: Gemm, linear: Linear, tokens: FloatArray) -> FloatArray:
         return form.seconds(self._gpu, _padded(tokens), linear.outputs, linear.inputs)
@@ -65,7 +65,7 @@ class Layer:
     def _quantise(self, tokens: FloatArray) -> FloatArray:
         kernel, rows = self._kernels.elementwise, _padded(tokens)
         return sum(
-            (kernel.seconds(self._gpu, rows, linear.inputs) for linear in self._linears), np.zeros_like(tokens)
+            (kernel.seconds(self._gpu, rows, linear.inputs) for linear in self.linears), np.zeros_like(tokens)
         )
 
     def _small_kernels(self, tokens: FloatArray) -> FloatArray:

@@ -33,6 +33,9 @@ _SHARES = {
     "bandwidth": "of bandwidth",
     "kv_cache": "of KV blocks",
 }
+#: The share of simulated time from which on extrapolation is warned of.
+_MUCH = 0.05
+_WORTH_NAMING = 0.01
 _CALIBRATION_NOTES = {"roofline": "step times are the datasheet's (roofline): real engines are slower"}
 
 
@@ -215,11 +218,28 @@ def _saturation(summary: Mapping[str, Any]) -> str:
     return "SATURATED" if summary["saturated"] else "not saturated"
 
 
+def _extrapolation(calibration: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a warning where much of the time is outside the calibrated ranges, naming the operations."""
+    if (calibration["extrapolated"] or 0.0) <= _MUCH:
+        return
+    outside = {name: each["extrapolated"] for name, each in calibration["operations"].items()}
+    named = listed(
+        (
+            f"{name} {percent(share)}"
+            for name, share in sorted(outside.items(), key=lambda item: -item[1])
+            if share >= _WORTH_NAMING
+        ),
+        "and",
+    )
+    yield f"{percent(calibration['extrapolated'])} of the time is outside the calibrated ranges: {named}"
+
+
 def _notes(summary: Mapping[str, Any], notes: Sequence[str]) -> Iterator[str]:
     """Yield what a reader must know to read the figures rightly."""
     accounting, scenario = summary["accounting"], summary["scenario"]
     if summary["calibration"]["name"] in _CALIBRATION_NOTES:
         yield _CALIBRATION_NOTES[summary["calibration"]["name"]]
+    yield from _extrapolation(summary["calibration"])
     if scenario["ignore_capacity"]:
         yield "ignore_capacity: KV blocks as many as could be used, whether they fit or not"
     if scenario["steady"]:
