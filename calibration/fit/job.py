@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from calibration.fit.errors import Errors
-from calibration.fit.split import folds, held_out
+from calibration.fit.split import MOST_TO_LEAVE_ONE_OUT, folds, held_out
 
 Array = NDArray[Any]
 
@@ -60,11 +60,12 @@ class Job:
     subsets: Mapping[str, Array] = field(default_factory=dict)
     starts: tuple[Mapping[str, float], ...] = ({},)
 
-    def fit(self, rows: pd.DataFrame) -> dict[str, float]:
+    def fit(self, rows: pd.DataFrame, near: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return the coefficients with the least error on ``rows``, rounded to four digits.
 
         Least squares on log(predicted / measured), made robust by a soft L1 loss; coefficients are sought
-        on a log scale.
+        on a log scale. ``near`` are coefficients of almost the same rows: the search starts there and ends
+        sooner.
         """
         names = list(self.coefficients)
         low, high = np.log([[start.low, start.high] for start in self.coefficients.values()]).T
@@ -78,10 +79,17 @@ class Job:
             at = np.log([start.get(name, self.coefficients[name].at) for name in names])
             inside = np.clip(at, low + 1e-6, high - 1e-6)
             return least_squares(
-                residuals, inside, bounds=(low, high), loss="soft_l1", f_scale=ROBUST, diff_step=1e-4
+                residuals,
+                inside,
+                bounds=(low, high),
+                loss="soft_l1",
+                f_scale=ROBUST,
+                diff_step=1e-4,
+                ftol=1e-8 if near is None else 1e-6,
             )
 
-        best = min((found(start) for start in self.starts), key=lambda result: result.cost)
+        starts = self.starts if near is None else (near,)
+        best = min((found(start) for start in starts), key=lambda result: result.cost)
         return {name: float(f"{value:.4g}") for name, value in zip(names, np.exp(best.x), strict=True)}
 
     @property
@@ -106,13 +114,14 @@ class Job:
 
         Few rows are scored on each shape left out of the fit.
         """
-        coefficients, left_out = self.shipped(), self._whole_shapes()
+        coefficients = self.shipped()
+        left_out = self._whole_shapes(coefficients)
         if self.is_split:
             masks = list((self.usable[:, None] & held_out(self.rows, self.shape)).T)
             splits = [self._split_scores(coefficients, masks[0])]
-            splits += [
-                self._split_scores(self.fit(self.rows[self.usable & ~mask]), mask) for mask in masks[1:]
-            ]
+            for mask in masks[1:]:
+                refit = self.fit(self.rows[self.usable & ~mask], near=coefficients)
+                splits.append(self._split_scores(refit, mask))
         else:
             masks = [self.usable]
             splits = [self._scores(self.usable, left_out[0])]
@@ -133,14 +142,20 @@ class Job:
             name: Errors.of(predicted[part], measured[part]) for name, part in parts.items() if part.any()
         }
 
-    def _whole_shapes(self) -> tuple[Array, Array]:
-        """Return predicted and measured times of shapes of which no row was fitted, fold by fold."""
+    def _whole_shapes(self, near: Mapping[str, float]) -> tuple[Array, Array]:
+        """Return predicted and measured times of shapes of which no row was fitted, fold by fold.
+
+        Where folds are few shapes, or one, each fit starts afresh: starting near coefficients that have seen
+        them could flatter it.
+        """
         rows = self.rows[self.usable]
         fold = folds(rows, self.group)
         predicted = np.empty(len(rows))
+        fresh = len(set(zip(*(rows[name] for name in self.group), strict=True))) <= MOST_TO_LEAVE_ONE_OUT
         for each in np.unique(fold):
             here = fold == each
-            predicted[here] = self.predict(self.build(**self.fit(rows[~here])), rows[here])
+            refit = self.fit(rows[~here], None if fresh else near)
+            predicted[here] = self.predict(self.build(**refit), rows[here])
         return predicted, rows.seconds.to_numpy()
 
 

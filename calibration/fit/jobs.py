@@ -117,6 +117,7 @@ def gemm_jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
             build=partial(_gemm, str(dtype), MULTIPROCESSORS[gpu.name]),
             predict=lambda form, part: form.seconds(gpu, *_columns(part, "m", "n", "k"), ragged=True),
             roofline=lambda part, dtype=str(dtype): gemm_floor(gpu, dtype, part),
+            excluded=rows.seconds.to_numpy() < gemm_floor(gpu, str(dtype), rows),
             subsets={
                 "llm_shapes": llm.to_numpy(),
                 "m_to_64": rows.m.le(64).to_numpy(),
@@ -264,10 +265,16 @@ def prefill_floor(gpu: Gpu, dtype: str, rows: pd.DataFrame) -> Array:
 
 ALL_REDUCE = {
     "quick_s": Start(4e-6, 1e-7, 1e-4),
-    "quick_rate": Start(0.2, 0.01, 1),
+    "quick_rate": Start(0.2, 0.001, 1),
     "steady_s": Start(1e-5, 1e-7, 1e-3),
-    "steady_rate": Start(0.5, 0.05, 1),
+    "steady_rate": Start(0.5, 0.001, 1),
 }
+
+#: Several, because the error has several minima; the last has the second way begin beyond a megabyte.
+ALL_REDUCE_STARTS = (
+    *({"quick_rate": quick, "steady_rate": steady} for quick in (0.05, 0.2) for steady in (0.3, 0.6)),
+    {"quick_s": 9e-5, "quick_rate": 0.6, "steady_s": 4e-6, "steady_rate": 0.5},
+)
 
 
 def all_reduce_jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
@@ -282,13 +289,19 @@ def all_reduce_jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
             group=("bytes",),
             ranges=("bytes",),
             coefficients=ALL_REDUCE,
-            build=partial(AllReduce, gpus),
+            build=partial(_all_reduce, gpus),
             predict=lambda form, part: form.seconds(gpu, part.bytes.to_numpy()),
             roofline=lambda part, gpus=gpus: part.bytes.to_numpy() * (2 - 2 / gpus) / gpu.nvlink_bytes_per_s,
-            starts=tuple(
-                {"quick_rate": quick, "steady_rate": steady} for quick in (0.05, 0.2) for steady in (0.3, 0.6)
-            ),
+            starts=ALL_REDUCE_STARTS,
         )
+
+
+def _all_reduce(
+    gpus: int, quick_s: float, quick_rate: float, steady_s: float, steady_rate: float
+) -> AllReduce:
+    """Return the form with the way that starts sooner as the quick one, whichever a fit has found it as."""
+    (quick_s, quick_rate), (steady_s, steady_rate) = sorted([(quick_s, quick_rate), (steady_s, steady_rate)])
+    return AllReduce(gpus, quick_s, quick_rate, steady_s, steady_rate)
 
 
 MOE = {
@@ -317,7 +330,7 @@ def moe_jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
             name=dtype,
             rows=rows,
             shape=("tokens", "hidden", "inter", "experts", "top_k", "distribution"),
-            group=("hidden", "experts", "top_k"),
+            group=_model_columns(rows),
             ranges=("tokens", "hidden", "inter", "experts", "top_k"),
             coefficients=MOE,
             build=partial(Moe, dtype),
@@ -331,6 +344,12 @@ def moe_jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
                 for name in sorted(rows.distribution.unique())
             },
         )
+
+
+def _model_columns(rows: pd.DataFrame) -> tuple[str, ...]:
+    """Return what makes a whole shape of experts: a model, or its split where the table has but one."""
+    model = ("hidden", "experts", "top_k")
+    return model if len(rows[list(model)].drop_duplicates()) > 1 else (*model, "inter")
 
 
 def moe_floor(gpu: Gpu, dtype: str, rows: pd.DataFrame) -> Array:

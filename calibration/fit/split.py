@@ -32,7 +32,7 @@ def folds(rows: pd.DataFrame, group: Sequence[str]) -> NDArray[np.int64]:
     Few groups are a fold each (one is left out at a time); more are spread over FOLDS by their hash.
     """
     number = rows.groupby(list(group), sort=True).ngroup().to_numpy()
-    if number.max() < MOST_TO_LEAVE_ONE_OUT:
+    if number.max() + 1 <= MOST_TO_LEAVE_ONE_OUT:
         return number.astype(np.int64)
     return _hashes(rows, group)[:, 0].astype(np.int64) % FOLDS
 

@@ -59,26 +59,27 @@ class PrefillAttention:
         new, cached = np.asarray(length, float), np.asarray(prefix, float)
         reach = np.where(np.asarray(window) > 0, window, np.inf).astype(float)
         pairs = _area(cached + new, reach) - _area(cached, reach)
-        blocks = pairs / BLOCK**2 + new / BLOCK / 2  # the diagonal's blocks are computed whole
         peak = peak_flops(gpu, self.dtype)
-        size = batch * heads * head_dim / BLOCK
-        work = size * (
-            blocks * (4 * BLOCK**3 / (self.block_rate * peak))
-            + np.ceil(new / BLOCK) * self.row_s / self.multiprocessors
-        )
+        work = batch * heads * head_dim / BLOCK * self._scores(peak, pairs, new)
         keys = np.minimum(np.ceil(new / BLOCK) + np.ceil(cached / BLOCK), np.ceil(reach / BLOCK) + 1)
         kv_bytes = 2 * batch * np.minimum(new + cached, new + reach) * kv_heads * head_dim
         kv_bytes = kv_bytes * KV_BYTES[self.kv_dtype]
         moved = 4 * batch * new * head_dim * heads / self.bandwidth
         moved = moved + (4 * batch * new * head_dim * kv_heads + kv_bytes) / self.kv_bandwidth
-        form = self.launch_s + overlapped(work, keys * self.chain_s, self.overlap)
+        form: FloatArray = self.launch_s + overlapped(work, keys * self.chain_s, self.overlap)
         form = form + moved / gpu.hbm_bytes_per_s
         flops = 4 * batch * heads * head_dim * pairs
         return np.maximum(form, kernel_floor(gpu, flops, peak, kv_bytes))
+
+    def _scores(self, peak: float, pairs: FloatArray, new: FloatArray) -> FloatArray:
+        """Return the time of one head of 128: its blocks, those on the diagonal whole, and their rows."""
+        blocks = pairs / BLOCK**2 + new / BLOCK / 2
+        starts = np.ceil(new / BLOCK) * self.row_s / self.multiprocessors
+        return np.asarray(blocks * (4 * BLOCK**3 / (self.block_rate * peak)) + starts)
 
 
 def _area(position: FloatArray, reach: FloatArray) -> FloatArray:
     """Return the query-key pairs of all positions up to this one, each seeing at most ``reach`` keys."""
     inside = np.minimum(position, reach)
     outside = np.where(np.isinf(reach), 0, position - inside)
-    return inside**2 / 2 + np.where(np.isinf(reach), 0, reach) * outside
+    return np.asarray(inside**2 / 2 + np.where(np.isinf(reach), 0, reach) * outside)

@@ -17,14 +17,12 @@ def overlapped(a: Values, b: Values, sharpness: float) -> FloatArray:
     p = 1 is one after the other, p to infinity perfect overlap: max(a, b).
     """
     larger = np.maximum(np.maximum(a, b), 1e-300)
-    return larger * ((np.asarray(a) / larger) ** sharpness + (np.asarray(b) / larger) ** sharpness) ** (
-        1 / sharpness
-    )
+    shares: FloatArray = (np.asarray(a) / larger) ** sharpness + (np.asarray(b) / larger) ** sharpness
+    return larger * shares ** (1 / sharpness)
 
 
 def better(a: Values, b: Values, sharpness: float) -> FloatArray:
     """Return (a^-p + b^-p)^(-1/p): the time of the better of two ways, blurred where they are close."""
     smaller = np.minimum(a, b)
-    return smaller / ((smaller / np.asarray(a)) ** sharpness + (smaller / np.asarray(b)) ** sharpness) ** (
-        1 / sharpness
-    )
+    shares: FloatArray = (smaller / np.asarray(a)) ** sharpness + (smaller / np.asarray(b)) ** sharpness
+    return smaller / shares ** (1 / sharpness)

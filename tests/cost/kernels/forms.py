@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from operator import mul
 from typing import Any
 
 from hypothesis import strategies as st
@@ -38,10 +40,9 @@ class Case:
         """Draw sizes up to ``factor`` times the largest calibrated ones."""
         return st.fixed_dictionaries(
             {
-                name: st.integers(1, int(largest * factor / self.steps.get(name, 1))).map(
-                    lambda units, step=self.steps.get(name, 1): units * step
-                )
+                name: st.integers(1, int(largest * factor / step)).map(partial(mul, step))
                 for name, largest in self.sizes.items()
+                for step in [self.steps.get(name, 1)]
             }
         )
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from servesim.cost.kernels.all_reduce import AllReduce
-from servesim.cost.kernels.decode_attention import DecodeAttention
 from servesim.cost.kernels.gemm import Gemm
 from servesim.cost.kernels.moe import load
 from servesim.cost.kernels.prefill_attention import PrefillAttention
