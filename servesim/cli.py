@@ -55,6 +55,7 @@ _GROUPS = (
     "slo",
     "pricing",
     "calibration",
+    "engine_overhead",
 )
 _VERBS = ("plan", "dashboard", "explain", "memory", "trace", "validate")
 

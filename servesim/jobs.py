@@ -109,7 +109,7 @@ def _run(config: DictConfig) -> Job:
     folder = Path(os.path.relpath(setting.runtime.output_dir))
     job = Job(tuple(text.lstrip("+") for text in setting.overrides.task), folder)
     try:
-        scenario = from_values(as_mapping(config))
+        scenario = from_values(as_mapping(config, setting.runtime))
         with progress_bar(_most_requests(scenario), console(stderr=True)) as tell:
             result = run(scenario, folder, tell)
     except ConfigError as error:

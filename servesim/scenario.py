@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,9 +14,12 @@ from servesim.cluster.deployment import Deployment, Role
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.cluster.router import Router
+from servesim.cost.auto import Auto
 from servesim.cost.gpu import Gpu
 from servesim.cost.memory import MemorySheet, memory_sheet
 from servesim.cost.model import Model
+from servesim.cost.overhead import EngineOverhead
+from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
 from servesim.engine.continuous import Continuous
 from servesim.engine.static import Static
@@ -35,23 +38,38 @@ class Scenario:
 
     model: Model
     gpu: Gpu
-    calibration: Roofline
+    calibration: Auto | Profile | Roofline
     scheduler: Static | Continuous | Disaggregated
     cluster: Pool | PrefillDecode
     router: Router
     workload: Synthetic | Trace
     slo: Slo
     pricing: Pricing
+    engine_overhead: EngineOverhead | None = quantity(default=None)
     ignore_capacity: bool = quantity(default=False)
     seed: int = quantity(at_least=0, default=0)
     steady: bool = quantity(default=False)
     horizon_s: float | None = quantity("s", above=0, default=None)
 
     #: the fields that `problems` looks at; it is asked whenever these are right in themselves
-    concerns: ClassVar[tuple[str, ...]] = ("model", "gpu", "scheduler", "cluster", "ignore_capacity")
+    concerns: ClassVar[tuple[str, ...]] = (
+        "model",
+        "gpu",
+        "calibration",
+        "engine_overhead",
+        "scheduler",
+        "cluster",
+        "ignore_capacity",
+    )
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong between components: parallelism, memory, lengths."""
+        """Yield what is wrong between components: profiles, parallelism, memory, lengths."""
+        if isinstance(self.calibration, Auto) and not self.calibration.profiles:
+            engine = self.engine_overhead.engine if self.engine_overhead else None
+            message = (
+                f"there is no profile for the engine {engine}; choose another engine_overhead or roofline"
+            )
+            yield Problem("calibration", "auto", message)
         split = isinstance(self.cluster, PrefillDecode)
         if split != isinstance(self.scheduler, Disaggregated):
             wanted = "prefill and decode pools" if not split else "one pool"
@@ -104,6 +122,7 @@ class Scenario:
             scheduler.kv_cache_dtype,
             max_num_seqs=sequences,
             max_num_batched_tokens=tokens,
+            overhead=self.engine_overhead,
         )
         needed = sequences * -(-max_model_len // scheduler.block_size)
         return Deployment(
@@ -175,10 +194,17 @@ def _does_not_fit(model: Model, pool: Pool, sheet: MemorySheet) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a tree of components as dicts; ``kind`` is the name of the component's class in snake case."""
+    """Return a tree of components as dicts; ``kind`` is the name of the component's class in snake case.
+
+    A component that has much to say is ``described`` by itself.
+    """
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
     if not is_dataclass(value):
         return value if isinstance(value, (str, int, float, type(None))) else repr(value)
     kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(value).__name__).lower()
+    if isinstance(value, (Auto, Profile)):
+        return {"kind": kind} | value.described()
     return {"kind": kind} | {field.name: _plain(getattr(value, field.name)) for field in fields(value)}

@@ -138,8 +138,8 @@ def test_a_run_that_leaves_requests_over_is_not_clean(capfd: pytest.CaptureFixtu
     "arguments",
     [
         ["workload.arrivals.rate_rps=0"],
-        ["gpu=b200-sxm", "seed=x"],
-        ["-m", "gpu=h100-sxm,b200-sxm"],
+        ["gpu=mi300x", "seed=x"],
+        ["-m", "gpu=h100-sxm,mi300x"],
         ["-m", "workload=trace", "workload/arrivals=gamma,poisson"],
         ["plan"],
         ["nonsense"],

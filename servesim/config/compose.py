@@ -18,6 +18,7 @@ from yaml import YAMLError
 from servesim.check import Problem
 from servesim.config.groups import conf_dir
 from servesim.config.overrides import quoted
+from servesim.config.profiles import with_profiles
 
 VERSION_BASE = "1.3"
 
@@ -40,8 +41,9 @@ def compose(
     with _hydra():
         while True:
             try:
-                config = hydra.compose("config", overrides=[*_search_path(config_dir), *left])
-                return as_mapping(config), found
+                texts = [*_search_path(config_dir), *left]
+                config = hydra.compose("config", overrides=texts, return_hydra_config=True)
+                return as_mapping(config, config.hydra.runtime), found
             except (*HYDRA_ERRORS, ValueError) as error:
                 problem, culprits = _explain(error, left)
                 found.append(problem)
@@ -50,18 +52,21 @@ def compose(
                 left = [text for text in left if text not in culprits]
 
 
-def as_mapping(config: DictConfig) -> dict[str, Any]:
-    """Return a composed configuration as plain values, with pools' GPUs complete.
+def as_mapping(config: DictConfig, runtime: Any) -> dict[str, Any]:
+    """Return a composed configuration as plain values, with pools' GPUs complete and profiles found.
 
     What a pool says of its GPU is laid over the scenario's ``gpu``, so that ``gpu.usd_per_hour=3`` holds
-    for both pools, and ``cluster.prefill.gpu.usd_per_hour=3`` for one.
+    for both pools, and ``cluster.prefill.gpu.usd_per_hour=3`` for one. ``runtime`` is Hydra's
+    ``hydra.runtime``, which knows the folders that it looked into.
     """
-    values: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
+    shown = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+    values: dict[str, Any] = OmegaConf.to_container(shown, resolve=True)  # type: ignore[assignment]
     cluster, gpu = values.get("cluster"), values.get("gpu")
     for pool in cluster.values() if isinstance(cluster, dict) else ():
         if isinstance(pool, dict) and isinstance(pool.get("gpu"), dict) and isinstance(gpu, dict):
             pool["gpu"] = {**gpu, **pool["gpu"]}
-    return values
+    folders = [Path(source.path) for source in runtime.config_sources if source.schema == "file"]
+    return with_profiles(values, folders)
 
 
 @contextmanager

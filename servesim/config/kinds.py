@@ -6,6 +6,8 @@ from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.cluster.router import LeastOutstanding, Random, RoundRobin
 from servesim.config.build import Kinds
+from servesim.cost.auto import Auto
+from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
 from servesim.engine.continuous import Continuous
 from servesim.engine.static import Static
@@ -17,7 +19,7 @@ from servesim.workload.synthetic import Synthetic
 from servesim.workload.trace import Trace
 
 KINDS: Kinds = {
-    "calibration": {"roofline": Roofline},
+    "calibration": {"auto": Auto, "profile": Profile, "roofline": Roofline},
     "scheduler": {"static": Static, "continuous": Continuous, "disaggregated": Disaggregated},
     "cluster": {"pool": Pool, "prefill_decode": PrefillDecode},
     "router": {"round_robin": RoundRobin, "random": Random, "least_outstanding": LeastOutstanding},
@@ -46,7 +48,6 @@ _WINDOW = "attention over a window is"
 
 #: Keys that users of vLLM and of model files know, and words of such keys: what they stand for, and a verb.
 LATER = {
-    "engine_overhead": "the overhead of a named engine is",
     "experiment": "a study of many runs is",
     "prefix": "prefix caching is",
     "pipeline": "pipeline parallelism is",

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from servesim.check import quantity
 from servesim.cost.gpu import Gpu
 from servesim.cost.interconnect import all_reduce_seconds, all_reduce_sent_bytes
-from servesim.cost.model import BF16_BYTES, WEIGHT_BYTES, KvCacheDtype, Linear, Model
+from servesim.cost.model import WEIGHT_BYTES, KvCacheDtype, Linear, Model
+from servesim.cost.overhead import EngineOverhead
 from servesim.cost.step_time import Bound, FloatArray, GraphSizes, Operation
+from servesim.cost.work import Work
 
 #: The largest step (tokens) that is looked up in a table rather than computed.
 LONGEST_TABLE = 16384
@@ -39,19 +41,19 @@ class Roofline:
         *,
         max_num_seqs: int,
         max_num_batched_tokens: int,
+        overhead: EngineOverhead | None = None,
     ) -> RooflineStepTime:
-        """Return the step times of one replica of ``tensor_parallel_size`` GPUs."""
+        """Return the step times of one replica of ``tensor_parallel_size`` GPUs.
+
+        ``overhead`` is left out of account: the datasheet knows no engine.
+        """
         graphs = GraphSizes(max_num_seqs, max_num_batched_tokens)
         longest = min(max(max_num_seqs, max_num_batched_tokens), LONGEST_TABLE)
         return RooflineStepTime(model, gpu, tensor_parallel_size, kv_cache_dtype, graphs, longest)
 
 
 class RooflineStepTime:
-    """Step times of one replica, tabulated by tokens and rows (see :class:`StepTime`).
-
-    FLOPs and bytes are those that the GPUs execute: padding up to CUDA-graph sizes and replicated KV heads
-    count.
-    """
+    """Step times of one replica, tabulated by tokens and rows (see :class:`StepTime`)."""
 
     def __init__(
         self,
@@ -63,18 +65,10 @@ class RooflineStepTime:
         longest: int,
     ) -> None:
         self._model, self._gpu, self._gpus, self._graphs = model, gpu, gpus, graphs
-        self._linears = model.linears(gpus)
+        self._work = Work(model, gpus, kv_cache_dtype, graphs)
         self._linear_peak = gpu.peak_flops(model.weights_dtype)
-        self._linear_bytes = model.linear_bytes(gpus)
-        self._head = Linear("lm_head", -(-model.vocab_size // gpus), model.hidden_size)
-        self._head_bytes = self._head.parameters * BF16_BYTES
-        self._token_bytes = model.hidden_size * BF16_BYTES
-        self._kv_bytes = model.kv_bytes_per_token(kv_cache_dtype, gpus)
-        # Score and value products: 2 FLOPs each per query-key pair and element of a query head.
-        heads = model.num_attention_heads // gpus
-        self._pair_flops = 4 * model.num_hidden_layers * heads * model.head_dim
-        self._pair_s = self._pair_flops / gpu.bf16_flops_per_s
-        self._kv_s = self._kv_bytes / gpu.hbm_bytes_per_s
+        self._pair_s = self._work.pair_flops / gpu.bf16_flops_per_s
+        self._kv_s = self._work.kv_bytes / gpu.hbm_bytes_per_s
         self._slope_s = max(self._pair_s, self._kv_s)
         counts = np.arange(longest + 1, dtype=np.float64)
         self._layers_s: list[float] = self._layers(graphs.padded_array(counts)).tolist()
@@ -118,25 +112,17 @@ class RooflineStepTime:
         context: NDArray[np.generic],
     ) -> tuple[FloatArray, FloatArray]:
         """Return (FLOPs, HBM bytes) of runs of equal steps (see :class:`StepTime`)."""
-        count, total, heads, scores, read = (
-            np.asarray(values, dtype=np.float64) for values in (steps, tokens, rows, pairs, context)
-        )
-        computed = self._graphs.padded_array(total / count) * count
-        layer = sum(linear.parameters for linear in self._linears)
-        flops = 2 * self._model.num_hidden_layers * layer * computed
-        flops += 2 * self._head.parameters * heads + self._pair_flops * scores
-        hbm_bytes = (self._linear_bytes + self._head_bytes) * count + self._kv_bytes * read
-        return self._gpus * flops, self._gpus * hbm_bytes
+        return self._work.of_runs(steps=steps, tokens=tokens, rows=rows, pairs=pairs, context=context)
 
     def breakdown(self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]) -> list[Operation]:
         """Return the operations of a step, in the order of a layer, and the LM head."""
         tokens = self._graphs.padded(sequences + sum(new for new, _ in chunks))
-        qkv, *others = (self._linear_operation(linear, tokens) for linear in self._linears)
+        qkv, *others = (self._linear_operation(linear, tokens) for linear in self._work.linears)
         links = [self._all_reduce_operation(tokens)] if self._gpus > 1 else []
         head = self._operation(
             "lm_head",
-            2 * self._head.parameters * (sequences + len(chunks)),
-            self._head_bytes,
+            2 * self._work.head.parameters * (sequences + len(chunks)),
+            self._work.head_bytes,
             self._gpu.bf16_flops_per_s,
         )
         return [qkv, self._attention_operation(context, chunks), *others, *links, head]
@@ -150,8 +136,8 @@ class RooflineStepTime:
 
     def _layers(self, tokens: FloatArray) -> FloatArray:
         """Return the time of all layers but their attention at ``tokens`` tokens, padding included."""
-        layer_s = 2 * all_reduce_seconds(tokens * self._token_bytes, self._gpus, self._gpu)
-        for linear in self._linears:
+        layer_s = 2 * all_reduce_seconds(tokens * self._work.token_bytes, self._gpus, self._gpu)
+        for linear in self._work.linears:
             layer_s += self._matmul(linear, tokens)
         return self._model.num_hidden_layers * layer_s
 
@@ -161,8 +147,10 @@ class RooflineStepTime:
         return np.maximum(flops / self._linear_peak, weights / self._gpu.hbm_bytes_per_s)
 
     def _lm_head(self, rows: FloatArray) -> FloatArray:
-        flops = 2 * self._head.parameters * rows
-        return np.maximum(flops / self._gpu.bf16_flops_per_s, self._head_bytes / self._gpu.hbm_bytes_per_s)
+        flops = 2 * self._work.head.parameters * rows
+        return np.maximum(
+            flops / self._gpu.bf16_flops_per_s, self._work.head_bytes / self._gpu.hbm_bytes_per_s
+        )
 
     # ---- operations
 
@@ -182,12 +170,12 @@ class RooflineStepTime:
         pairs = context + sum(new * cached + new * (new + 1) // 2 for new, cached in chunks)
         read = context + sum(new + cached for new, cached in chunks)
         return self._operation(
-            "attention", self._pair_flops * pairs, self._kv_bytes * read, self._gpu.bf16_flops_per_s
+            "attention", self._work.pair_flops * pairs, self._work.kv_bytes * read, self._gpu.bf16_flops_per_s
         )
 
     def _all_reduce_operation(self, tokens: int) -> Operation:
         calls = 2 * self._model.num_hidden_layers
-        sent = all_reduce_sent_bytes(float(tokens * self._token_bytes), self._gpus)
-        seconds = all_reduce_seconds(float(tokens * self._token_bytes), self._gpus, self._gpu)
+        sent = all_reduce_sent_bytes(float(tokens * self._work.token_bytes), self._gpus)
+        seconds = all_reduce_seconds(float(tokens * self._work.token_bytes), self._gpus, self._gpu)
         bound: Bound = "link" if sent / self._gpu.nvlink_bytes_per_s > seconds / 2 else "latency"
         return Operation("all_reduce", 0.0, calls * sent * self._gpus, calls * seconds, bound)

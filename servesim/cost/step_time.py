@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
-Bound = Literal["compute", "memory", "link", "latency"]
+Bound = Literal["compute", "memory", "link", "latency", "host"]
 
 
 class Operation(NamedTuple):

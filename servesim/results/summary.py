@@ -10,6 +10,7 @@ import numpy as np
 
 from servesim.cluster.deployment import Deployment
 from servesim.results.accounting import Facts, accounting
+from servesim.results.calibrated import calibrated
 from servesim.results.gaps import token_gaps
 from servesim.results.goodput import goodput
 from servesim.results.latency import breakdown, latency
@@ -89,7 +90,7 @@ def summarise(
         "transfer": transfer,
         "cost": cost(pricing, deployments, window, delivered, good if slo.asks else nan),
         "energy": energy(used, window.length_s, delivered.output_tokens),
-        "calibration": {"name": calibration, **dict.fromkeys(("calibrated", "interpolated", "extrapolated"))},
+        "calibration": calibrated(records, deployments, calibration),
         "simulator": simulator(records, facts),
     }
     return {name: plain(value) for name, value in summary.items()}

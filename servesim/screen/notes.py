@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from servesim.screen.figures import counted, number
+from servesim.check import listed
+from servesim.screen.figures import counted, number, percent
 
 #: Times the 99th percentile of E2E that requests must have come for, so that ramp and drain weigh little.
 LONG_ENOUGH = 10
 #: Share of a schedule's period from which all of it has been sent, but for the gap to the next request.
 WHOLE = 0.99
+
+#: Share of simulated time from which on extrapolation is warned of, and from which on an operation is named.
+_MUCH, _WORTH_NAMING = 0.05, 0.01
 
 _CALIBRATION_NOTES = {"roofline": "step times are the datasheet's (roofline): real engines are slower"}
 
@@ -19,12 +23,27 @@ def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
     """Yield the notes of a run; those on the rows of its ``trace`` come last."""
     if summary["calibration"]["name"] in _CALIBRATION_NOTES:
         yield _CALIBRATION_NOTES[summary["calibration"]["name"]]
+    yield from _on_the_calibration(summary["calibration"])
     if summary["scenario"]["ignore_capacity"]:
         yield "ignore_capacity: KV blocks as many as could be used, whether they fit or not"
     yield from _on_the_window(summary)
     yield from _on_the_sending(summary)
     yield from _on_the_requests(summary)
     yield from trace
+
+
+def _on_the_calibration(calibration: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a warning where much of the time is outside the calibrated ranges, naming the operations."""
+    if (calibration["extrapolated"] or 0.0) <= _MUCH:
+        return
+    outside = {name: each["extrapolated"] for name, each in calibration["operations"].items()}
+    named = [
+        f"{name} {percent(share)}"
+        for name, share in sorted(outside.items(), key=lambda item: -item[1])
+        if share >= _WORTH_NAMING
+    ]
+    outside_of = f"{percent(calibration['extrapolated'])} of the time is outside the calibrated ranges"
+    yield f"{outside_of}: {listed(named, 'and')}"
 
 
 def _on_the_window(summary: Mapping[str, Any]) -> Iterator[str]:

@@ -62,7 +62,7 @@ def test_what_is_no_override_is_told_so(typed: str) -> None:
 
 
 def test_a_choice_that_does_not_exist_is_told_and_left_out() -> None:
-    overrides = Overrides(["gpu=b200-sxm", "scheduler=continous", "seed=1"], GROUPS)
+    overrides = Overrides(["gpu=mi300x", "scheduler=continous", "seed=1"], GROUPS)
     assert overrides.ready == ["++seed=1"]
     assert overrides.misplaced == ["gpu", "scheduler", "cluster"]
     assert [problem.path for problem in overrides.problems] == ["gpu", "scheduler"]

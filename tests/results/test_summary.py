@@ -77,6 +77,7 @@ def test_the_summary_has_the_keys_of_the_design_in_their_order(small: dict[str, 
         "calibrated": None,
         "interpolated": None,
         "extrapolated": None,
+        "operations": None,
     }
 
 

@@ -7,7 +7,7 @@ from tests.screen.screens import printed_from, screen, summary_of, unwrapped
 
 
 def test_what_a_reader_must_know_is_noted() -> None:
-    assert "real engines are slower" in screen()
+    assert "real engines are slower" in screen("calibration=roofline")
     assert "preemptions" in screen("scheduler.num_gpu_blocks_override=300", "workload.arrivals.rate_rps=100")
     dropped = summary_of("scheduler.max_model_len=200")["accounting"]["dropped"]["prompt_too_long"]
     words = f"{dropped} requests dropped: the prompt leaves no room for output in max_model_len (200 tokens)"

@@ -1,0 +1,1 @@
+"""Readers of published and own kernel timings, all into the same tidy tables (:mod:`.tidy`)."""

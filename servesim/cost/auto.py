@@ -1,0 +1,71 @@
+"""The calibration that suits each pool: the profile of its GPU under the engine at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from servesim.check import Problem, problems
+from servesim.cost.fitted import FittedStepTime
+from servesim.cost.gpu import Gpu
+from servesim.cost.model import KvCacheDtype, Model
+from servesim.cost.overhead import EngineOverhead
+from servesim.cost.profile import Profile
+
+
+@dataclass(frozen=True)
+class Auto:
+    """The profiles at hand, by name, each with the keys of :class:`Profile`.
+
+    A pool takes the one fitted on its GPU; where there is none, the one whose GPU is nearest by datasheet,
+    scaled by the ratios of the figures.
+    """
+
+    profiles: Mapping[str, Any] = field(default_factory=dict)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what is wrong with the profiles."""
+        for name, profile in self._built.items():
+            yield from problems(profile, f"profiles.{name}")
+
+    @cached_property
+    def _built(self) -> dict[str, Profile]:
+        return {name: Profile(**said) for name, said in self.profiles.items()}
+
+    @property
+    def name(self) -> str:
+        """What the calibration is called in a summary."""
+        return "auto"
+
+    def described(self) -> dict[str, Any]:
+        """Return what a summary says of the profiles."""
+        return {"profiles": [profile.described() for profile in self._built.values()]}
+
+    def profile(self, gpu: Gpu) -> Profile:
+        """Return the profile for a GPU; there must be some profile."""
+        own = [profile for profile in self._built.values() if profile.gpu == gpu.name]
+        return own[0] if own else min(self._built.values(), key=lambda profile: profile.distance(gpu))
+
+    def step_time(
+        self,
+        model: Model,
+        gpu: Gpu,
+        tensor_parallel_size: int,
+        kv_cache_dtype: KvCacheDtype,
+        *,
+        max_num_seqs: int,
+        max_num_batched_tokens: int,
+        overhead: EngineOverhead | None = None,
+    ) -> FittedStepTime:
+        """Return the step times of one replica of ``tensor_parallel_size`` GPUs."""
+        return self.profile(gpu).step_time(
+            model,
+            gpu,
+            tensor_parallel_size,
+            kv_cache_dtype,
+            max_num_seqs=max_num_seqs,
+            max_num_batched_tokens=max_num_batched_tokens,
+            overhead=overhead,
+        )

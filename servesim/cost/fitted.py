@@ -1,0 +1,207 @@
+"""Step times from fitted kernels: the sum of a step's kernels, and what the engine adds to them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from servesim.cost.chunks import ChunkAttention
+from servesim.cost.coverage import Coverage
+from servesim.cost.gpu import Gpu
+from servesim.cost.interconnect import all_reduce_sent_bytes
+from servesim.cost.kernel_set import KernelSet
+from servesim.cost.kernels.floor import WEIGHT_BYTES
+from servesim.cost.layer import Layer
+from servesim.cost.model import KvCacheDtype, Model
+from servesim.cost.overhead import EngineOverhead
+from servesim.cost.segments import LENGTHS, Piece, decode_pieces
+from servesim.cost.step_time import Bound, FloatArray, GraphSizes, Operation
+from servesim.cost.work import Work
+
+
+class FittedStepTime:
+    """Step times of one replica from fitted kernels (see :class:`StepTime`).
+
+        step = layers x (projections, quantisation, small kernels, all-reduces: by tokens
+                         + one attention over the decodes and the prefill chunks)
+             + LM head: by rows + host time per step and per sequence
+             + (prefill factor - 1) x what the prefill tokens take alone, beyond a step of one token
+
+    The layers' dense part and the LM head are tabulated by tokens and rows; decode attention is compiled
+    into straight pieces of total context. Tokens are padded up to CUDA-graph sizes and products to
+    multiples of 4 rows. In a step with chunks the attention is one call: it is launched once. Without an
+    ``overhead`` a step is its kernels alone.
+
+    Times do not decrease in tokens, in context, or in sequences of no less than the mean length. They may
+    where a short sequence joins long ones: only the total context is known, and it is spread evenly.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        gpu: Gpu,
+        gpus: int,
+        kv_cache_dtype: KvCacheDtype,
+        kernels: KernelSet,
+        overhead: EngineOverhead | None,
+        *,
+        max_num_seqs: int,
+        max_num_batched_tokens: int,
+    ) -> None:
+        graphs = GraphSizes(max_num_seqs, max_num_batched_tokens)
+        self.kernels = kernels
+        self._model, self._gpu, self._gpus, self._graphs = model, gpu, gpus, graphs
+        self._work = Work(model, gpus, kv_cache_dtype, graphs)
+        self._layer = Layer(model, gpu, gpus, kv_cache_dtype, kernels)
+        self._layers = model.num_hidden_layers
+        self._shape = (model.num_attention_heads // gpus, model.kv_heads_per_gpu(gpus), model.head_dim)
+        self._chunks = ChunkAttention(kernels.prefill, gpu, self._shape, self._layers)
+        self._step_s = overhead.step_s if overhead else 0.0
+        self._sequence_s = overhead.sequence_s if overhead else 0.0
+        self._slower = overhead.prefill_factor - 1 if overhead else 0.0
+        # Beside decodes, a call is launched once: the longer of the two launches counts.
+        self._further_launch_s = max(self._chunks.launch_s - self._layers * kernels.decode.launch_s, 0.0)
+        self._empty_s = self._step_s + self._chunks.launch_s
+        self._dense_s: list[float] = []
+        self._heads_s: list[float] = []
+        self._pieces: list[list[Piece]] = [[]]
+        self.coverage = Coverage(model, gpus, self._layer, kernels, graphs, (self._step_s, self._sequence_s))
+        self._tabulate(max(max_num_seqs, max_num_batched_tokens), max_num_seqs)
+
+    # ---- the hot path
+
+    def decode(self, sequences: int, context: int) -> tuple[float, float, float]:
+        """Return (base_s, slope_s, limit) of the piece that a decode-only step lies on."""
+        try:
+            return self._pieces[sequences][bisect_left(LENGTHS, context / sequences)]
+        except IndexError:
+            self._tabulate(sequences, sequences)
+            return self.decode(sequences, context)
+
+    def mixed(self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]) -> float:
+        """Return the time of a step of decodes and prefill chunks of (new, cached) tokens."""
+        dense, heads = self._dense_s, self._heads_s
+        seconds = self._empty_s
+        if sequences:
+            base_s, slope_s, _ = self.decode(sequences, context)
+            seconds = base_s + slope_s * context
+            if not chunks:
+                return seconds
+            seconds += self._further_launch_s - dense[sequences] - heads[sequences]
+        count = len(chunks)
+        new, attention_s = self._chunks.seconds(chunks)
+        try:
+            seconds += dense[sequences + new] + heads[sequences + count] + attention_s
+        except IndexError:
+            self._tabulate(sequences + new, sequences)
+            return self.mixed(sequences, context, chunks)
+        return seconds + self._slower * (dense[new] - dense[1] + attention_s) + self._sequence_s * count
+
+    # ---- the tables
+
+    def _tabulate(self, tokens: int, sequences: int) -> None:
+        """Let the tables reach ``tokens`` and ``sequences``; they grow by half or more at once."""
+        known = len(self._dense_s)
+        if tokens >= known:
+            counts = np.arange(known, max(tokens + 1, known * 3 // 2), dtype=np.float64)
+            self._dense_s += self._dense(counts).tolist()
+            self._heads_s += self._layer.head_seconds(counts).tolist()
+        added = range(len(self._pieces), sequences + 1)
+        if added:
+            beside_s = [self._beside_s(count) for count in added]
+            self._pieces += decode_pieces(self._decode_attention, added, beside_s)
+
+    def _dense(self, tokens: FloatArray) -> FloatArray:
+        """Return the time of all layers but their attention at ``tokens`` tokens."""
+        return self._layers * self._layer.seconds(self._graphs.padded_array(tokens))
+
+    def _decode_attention(self, sequences: FloatArray, length: FloatArray) -> FloatArray:
+        """Return the time of all layers' attention for sequences of a mean KV length."""
+        return self._layers * self.kernels.decode.seconds(self._gpu, sequences, *self._shape, length)
+
+    def _beside_s(self, sequences: int) -> float:
+        """Return the time of a decode-only step but for its attention."""
+        host_s = self._step_s + self._sequence_s * sequences
+        return self._dense_s[sequences] + self._heads_s[sequences] + host_s
+
+    # ---- what a step consists of
+
+    def work(
+        self,
+        *,
+        steps: NDArray[np.generic],
+        tokens: NDArray[np.generic],
+        rows: NDArray[np.generic],
+        pairs: NDArray[np.generic],
+        context: NDArray[np.generic],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return (FLOPs, HBM bytes) of runs of equal steps (see :class:`StepTime`)."""
+        return self._work.of_runs(steps=steps, tokens=tokens, rows=rows, pairs=pairs, context=context)
+
+    def breakdown(self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]) -> list[Operation]:
+        """Return the operations of a step: those of the layers, the LM head, and the engine's terms."""
+        new = sum(tokens for tokens, _ in chunks)
+        self._tabulate(sequences + new, sequences)
+        found = [*self._dense_operations(self._graphs.padded(sequences + new))]
+        found += self._attention_operations(sequences, context, chunks)
+        found.append(self._head_operation(sequences + len(chunks)))
+        host = {"host_step": self._step_s, "host_sequences": self._sequence_s * (sequences + len(chunks))}
+        if chunks:
+            alone_s = self._dense_s[new] - self._dense_s[1] + self._chunks.seconds(chunks)[1]
+            host["prefill_factor"] = self._slower * alone_s
+        found += [Operation(name, 0.0, 0.0, seconds, "host") for name, seconds in host.items() if seconds]
+        return found
+
+    def _dense_operations(self, tokens: int) -> Iterator[Operation]:
+        linears = {linear.name: linear for linear in self._work.linears}
+        for name, seconds in self._layer.operations.items():
+            spent_s = self._layers * float(seconds(np.array([tokens], dtype=np.float64))[0])
+            if name in linears:
+                parameters = self._layers * linears[name].parameters
+                weights = parameters * WEIGHT_BYTES[self._model.weights_dtype]
+                peak = self._gpu.peak_flops(self._model.weights_dtype)
+                yield self._kernel(name, 2 * parameters * tokens, weights, peak, spent_s)
+            elif name == "all_reduce":
+                yield self._all_reduce_operation(tokens, spent_s)
+            else:
+                yield Operation(name, 0.0, 0.0, spent_s, "latency" if tokens < 512 else "memory")
+
+    def _kernel(self, name: str, flops: float, hbm_bytes: float, peak: float, spent_s: float) -> Operation:
+        """Return an operation from what one GPU does in it: bound by what most of its time is needed for."""
+        compute_s, memory_s = flops / peak, hbm_bytes / self._gpu.hbm_bytes_per_s
+        bound: Bound = "compute" if compute_s > memory_s else "memory"
+        if max(compute_s, memory_s) < spent_s / 2:
+            bound = "latency"
+        return Operation(name, flops * self._gpus, hbm_bytes * self._gpus, spent_s, bound)
+
+    def _all_reduce_operation(self, tokens: int, spent_s: float) -> Operation:
+        calls = 2 * self._layers
+        sent = all_reduce_sent_bytes(float(tokens * self._work.token_bytes), self._gpus)
+        link_s = calls * sent / self._gpu.nvlink_bytes_per_s
+        bound: Bound = "link" if link_s > spent_s / 2 else "latency"
+        return Operation("all_reduce", 0.0, calls * sent * self._gpus, spent_s, bound)
+
+    def _attention_operations(
+        self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]
+    ) -> Iterator[Operation]:
+        flops, kv_bytes, peak = self._work.pair_flops, self._work.kv_bytes, self._gpu.bf16_flops_per_s
+        launch_s = self._chunks.launch_s
+        if sequences:
+            base_s, slope_s, _ = self.decode(sequences, context)
+            spent_s = base_s + slope_s * context - self._beside_s(sequences)
+            launch_s = self._further_launch_s
+            yield self._kernel("decode_attention", flops * context, kv_bytes * context, peak, spent_s)
+        if chunks:
+            pairs = sum(new * cached + new * (new + 1) // 2 for new, cached in chunks)
+            read = kv_bytes * sum(new + cached for new, cached in chunks)
+            spent_s = launch_s + self._chunks.seconds(chunks)[1]
+            yield self._kernel("prefill_attention", flops * pairs, read, peak, spent_s)
+
+    def _head_operation(self, rows: int) -> Operation:
+        flops = 2 * self._work.head.parameters * rows
+        return self._kernel(
+            "lm_head", flops, self._work.head_bytes, self._gpu.bf16_flops_per_s, self._heads_s[rows]
+        )
