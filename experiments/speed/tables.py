@@ -34,10 +34,10 @@ def _case(name: str, series: Series) -> list[str]:
 def sizes(measured: Sequence[Series]) -> str:
     """Return one row per size of the run from the command line; the first size is a single request."""
     header = (
-        "requests", "requests/CPU-s, median", "best", "us per further request",
+        "requests", "requests/CPU-s, median", "best", "us per further request, median",
         "CPU s of the command", "peak MB", "files MB",
     )  # fmt: skip
-    return _table(header, (_size(series, measured[0].best_s) for series in measured))
+    return _table(header, (_size(series, measured[0].median_s) for series in measured))
 
 
 def _size(series: Series, fixed_s: float) -> list[str]:
@@ -46,7 +46,7 @@ def _size(series: Series, fixed_s: float) -> list[str]:
         f"{series.run.requests:,}",
         f"{series.median:,.0f}",
         f"{series.best:,.0f}",
-        f"{1e6 * (series.best_s - fixed_s) / further:.1f}" if further else "",
+        f"{1e6 * (series.median_s - fixed_s) / further:.1f}" if further else "",
         f"{series.command_s:.1f}",
         _megabytes(series.peak_bytes),
         _megabytes(series.run.file_bytes),

@@ -50,6 +50,7 @@ def test_prefill_emits_token_one() -> None:
     assert (row["first_token_s"], row["finished_s"]) == pytest.approx((1.0, 5.0), abs=HAIR_S)
     first, rest = steps(run, replica=1)
     assert (first["prefill_tokens"], first["context_tokens"]) == (1, 21)
+    assert first["kv_blocks"] == 6, "room for the prompt and token 1"
     assert (rest["steps"], rest["context_tokens"]) == (1, 22)
     assert [gap["gap_s"] for gap in run.gaps] == pytest.approx([3.0], abs=HAIR_S)
 

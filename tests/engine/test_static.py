@@ -88,8 +88,8 @@ def test_the_next_batch_waits_for_the_longest_output() -> None:
 
 
 def test_room_is_reserved_for_the_longest_prompt_and_output() -> None:
-    """Prompt 5 and output 9, of different requests: each row reserves ceil(14/4) = 4 blocks, to the end."""
-    run = serve((0.0, 5, 2), (0.0, 2, 9))
+    """Prompt 5 and output 8, of different requests: each row reserves ceil(13/4) = 4 blocks, to the end."""
+    run = serve((0.0, 5, 2), (0.0, 2, 8))
     assert {leap["kv_blocks"] for leap in run.leaps} == {8}
 
 
