@@ -1,6 +1,6 @@
 # The verbs of servesim. Each sets up .venv first, from nothing but Python 3.11.
 
-.PHONY: run test format lint types layers check
+.PHONY: run test format lint types layers check calibrate
 
 run: .venv/installed
 	.venv/bin/servesim
@@ -22,6 +22,10 @@ layers: .venv/installed
 
 check: .venv/installed test lint types layers
 	.venv/bin/ruff format --check .
+
+calibrate: .venv/installed
+	.venv/bin/pip install --quiet --editable '.[calibration]'
+	.venv/bin/python -m calibration fit
 
 .venv/installed: pyproject.toml
 	python3.11 -m venv .venv

@@ -20,6 +20,9 @@ Array = NDArray[Any]
 #: should not be bent by them.
 ROBUST = 0.1
 
+#: Steps after which a search ends; most take 10 to 30.
+MOST_STEPS = 60
+
 #: A table of fewer rows is not split.
 FEWEST_TO_SPLIT = 60
 
@@ -86,6 +89,7 @@ class Job:
                 f_scale=ROBUST,
                 diff_step=1e-4,
                 ftol=1e-8 if near is None else 1e-6,
+                max_nfev=MOST_STEPS,
             )
 
         starts = self.starts if near is None else (near,)

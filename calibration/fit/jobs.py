@@ -129,8 +129,8 @@ def gemm_jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
 
 
 def _searches(dtype: str, engine: str) -> bool:
-    """Return whether a library searches for its tiles: cuBLAS, and DeepGEMM as sglang calls it, do."""
-    return dtype == "bf16" or (dtype, engine) in {("fp8", "trtllm"), ("fp8_block", "sglang")}
+    """Return whether the library searches for its tiles: cuBLAS does, which TensorRT-LLM also has for FP8."""
+    return dtype == "bf16" or (dtype, engine) == ("fp8", "trtllm")
 
 
 def _gemm(dtype: str, multiprocessors: int, **coefficients: float) -> Gemm:

@@ -8,6 +8,9 @@ from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.floor import KV_BYTES, peak_flops
 from servesim.cost.kernels.prefill_attention import BLOCK, PrefillAttention
 
+#: Chunks whose time is remembered; when there are more, all are forgotten.
+MOST_REMEMBERED = 2**16
+
 
 class ChunkAttention:
     """The time of the attention of a step's prefill chunks, in one call per layer, over ``layers`` layers.
@@ -24,6 +27,7 @@ class ChunkAttention:
         block_s = size * 4 * BLOCK**3 / (form.block_rate * peak)
         kv_bytes = layers * 2 * kv_heads * head_dim * KV_BYTES[form.kv_dtype]
         new_bytes = layers * 4 * head_dim * (heads / form.bandwidth + kv_heads / form.kv_bandwidth)
+        self._known: dict[tuple[int, int], tuple[int, float]] = {}
         self.launch_s = layers * form.launch_s
         # With rates of at most the datasheet's, busy time and bytes are above the floor by themselves.
         self._may_be_too_fast = form.block_rate > 1 or form.kv_bandwidth > 1
@@ -44,8 +48,20 @@ class ChunkAttention:
     def seconds(self, chunks: Sequence[tuple[int, int]]) -> tuple[int, float]:
         """Return the new tokens of chunks of (new, cached) tokens, at least one, and their time.
 
-        The time is that beyond ``launch_s``; the sum of both is never below the floor of the form.
+        The time is that beyond ``launch_s``; the sum of both is never below the floor of the form. Single
+        chunks, which most steps have, are remembered.
         """
+        if len(chunks) > 1:
+            return self._computed(chunks)
+        try:
+            return self._known[chunks[0]]
+        except KeyError:
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            self._known[chunks[0]] = found = self._computed(chunks)
+            return found
+
+    def _computed(self, chunks: Sequence[tuple[int, int]]) -> tuple[int, float]:
         pair_s, diagonal_s, row_s, block_s, new_s, read_s, pair_floor_s, read_floor_s, overlap, root = (
             self._coefficients
         )

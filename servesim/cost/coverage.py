@@ -75,28 +75,33 @@ class Coverage:
 
     def spent(self, steps: Steps) -> dict[str, Spent]:
         """Return what the steps spent in each operation."""
+        tokens = self._graphs.padded_array(steps.tokens).astype(np.int64)
+        rows = steps.sequences.astype(np.int64)
         found: dict[str, Spent] = {}
-        rest = steps.seconds.copy()
-        for name, seconds, inside, between in self._without_attention(steps):
-            rest -= seconds
-            found[name] = _summed(seconds, inside, between)
-        inside, between = self._attention(steps)
-        return {"attention": _summed(np.maximum(rest, 0.0), inside, between), **found}
+        rest = steps.seconds - steps.steps * (self._step_s + self._sequence_s * steps.sequences)
+        found[HOST] = Spent(0.0, float((steps.seconds - rest).sum()), 0.0)
+        for counts, operations in ((tokens, self._layer_operations), (rows, self._head_operation)):
+            often = np.bincount(counts, weights=steps.steps).astype(np.float64)
+            used = often > 0
+            each_s: FloatArray = np.zeros_like(often)
+            for name, seconds, inside, between in operations(np.flatnonzero(used).astype(np.float64)):
+                each_s[used] += seconds
+                found[name] = _summed(seconds * often[used], inside, between)
+            rest -= steps.steps * each_s[counts]
+        return {"attention": _summed(np.maximum(rest, 0.0), *self._attention(steps)), **found}
 
-    def _without_attention(self, steps: Steps) -> Iterator[tuple[str, FloatArray, Mask, Mask]]:
-        """Yield each operation but attention: seconds, whether inside, and if not, whether between."""
-        tokens, place = np.unique(self._graphs.padded_array(steps.tokens), return_inverse=True)
-        layers = self._model.num_hidden_layers
+    def _layer_operations(self, tokens: FloatArray) -> Iterator[tuple[str, FloatArray, Mask, Mask]]:
+        """Yield each operation of the layers but attention: seconds, whether inside, whether between."""
         for name, operation in self._layer.operations.items():
-            seconds = layers * operation(tokens)[place] * steps.steps
-            inside = np.broadcast_to(self._inside(name, tokens), tokens.shape)[place]
-            yield name, seconds, inside, np.full_like(inside, name == "small_kernels" and self._has_small)
-        rows, place = np.unique(steps.sequences, return_inverse=True)
+            inside = self._inside(name, tokens)
+            between = np.full(tokens.shape, name == "small_kernels" and self._has_small)
+            yield name, self._model.num_hidden_layers * operation(tokens), inside, between
+
+    def _head_operation(self, rows: FloatArray) -> Iterator[tuple[str, FloatArray, Mask, Mask]]:
+        """Yield the LM head in the same way."""
         head = self._layer.head
-        inside = within(self._ranges("lm_head"), m=rows, n=head.outputs, k=head.inputs)[place]
-        yield "lm_head", self._layer.head_seconds(rows)[place] * steps.steps, inside, np.zeros_like(inside)
-        host_s = (self._step_s + self._sequence_s * steps.sequences) * steps.steps
-        yield HOST, host_s, np.zeros_like(inside), np.ones_like(inside)
+        inside = within(self._ranges("lm_head"), m=rows, n=head.outputs, k=head.inputs)
+        yield "lm_head", self._layer.head_seconds(rows), inside, np.zeros(rows.shape, dtype=bool)
 
     @property
     def _has_small(self) -> bool:
@@ -145,8 +150,8 @@ def within(ranges: Ranges | None, **sizes: Values) -> Mask:
 
 
 def _summed(seconds: FloatArray, inside: Mask, between: Mask) -> Spent:
-    within_s, between_s = float(seconds[inside].sum()), float(seconds[between & ~inside].sum())
-    return Spent(within_s, between_s, float(seconds[~inside & ~between].sum()))
+    parts = (inside, between & ~inside, ~(inside | between))
+    return Spent(*(float(np.sum(seconds, where=part)) for part in parts))
 
 
 def shares(spent: Mapping[str, Spent]) -> dict[str, Spent]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,12 @@ from servesim.cost.kernels.floor import WEIGHT_BYTES
 from servesim.cost.layer import Layer
 from servesim.cost.model import KvCacheDtype, Model
 from servesim.cost.overhead import EngineOverhead
-from servesim.cost.segments import LENGTHS, Piece, decode_pieces
+from servesim.cost.segments import LENGTHS, PIECES, Piece, limit, straight_pieces
 from servesim.cost.step_time import Bound, FloatArray, GraphSizes, Operation
 from servesim.cost.work import Work
+
+#: Sequences for which a step is tabulated in advance; few runs have many, and the tables grow.
+FEW = 32
 
 
 class FittedStepTime:
@@ -61,58 +65,91 @@ class FittedStepTime:
         self._chunks = ChunkAttention(kernels.prefill, gpu, self._shape, self._layers)
         self._step_s = overhead.step_s if overhead else 0.0
         self._sequence_s = overhead.sequence_s if overhead else 0.0
-        self._slower = overhead.prefill_factor - 1 if overhead else 0.0
+        self._factor = overhead.prefill_factor if overhead else 1.0
         # Beside decodes, a call is launched once: the longer of the two launches counts.
         self._further_launch_s = max(self._chunks.launch_s - self._layers * kernels.decode.launch_s, 0.0)
-        self._empty_s = self._step_s + self._chunks.launch_s
         self._dense_s: list[float] = []
-        self._heads_s: list[float] = []
-        self._pieces: list[list[Piece]] = [[]]
+        self._slower_s: list[float] = []
+        self._rows_s: list[float] = []
+        self._beside_s: list[float] = [0.0]
+        self._straight: list[tuple[list[float], list[float]]] = [([], [])]
+        self._pieces: list[list[Piece | None]] = [[]]
         self.coverage = Coverage(model, gpus, self._layer, kernels, graphs, (self._step_s, self._sequence_s))
-        self._tabulate(max(max_num_seqs, max_num_batched_tokens), max_num_seqs)
+        self._reach(max(max_num_seqs, max_num_batched_tokens), FEW, FEW)
 
     # ---- the hot path
 
     def decode(self, sequences: int, context: int) -> tuple[float, float, float]:
         """Return (base_s, slope_s, limit) of the piece that a decode-only step lies on."""
+        place = bisect_left(LENGTHS, context / sequences)
         try:
-            return self._pieces[sequences][bisect_left(LENGTHS, context / sequences)]
+            return self._pieces[sequences][place] or self._piece(sequences, place)
         except IndexError:
-            self._tabulate(sequences, sequences)
-            return self.decode(sequences, context)
+            self._reach(sequences, sequences, sequences)
+            return self._piece(sequences, place)
 
     def mixed(self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]) -> float:
         """Return the time of a step of decodes and prefill chunks of (new, cached) tokens."""
-        dense, heads = self._dense_s, self._heads_s
-        seconds = self._empty_s
+        seconds = self._chunks.launch_s
         if sequences:
             base_s, slope_s, _ = self.decode(sequences, context)
             seconds = base_s + slope_s * context
             if not chunks:
                 return seconds
-            seconds += self._further_launch_s - dense[sequences] - heads[sequences]
-        count = len(chunks)
+            seconds -= self._beside_s[sequences] - self._further_launch_s
         new, attention_s = self._chunks.seconds(chunks)
+        rows = sequences + len(chunks)
         try:
-            seconds += dense[sequences + new] + heads[sequences + count] + attention_s
+            seconds += self._dense_s[sequences + new] + self._rows_s[rows] + self._slower_s[new]
         except IndexError:
-            self._tabulate(sequences + new, sequences)
+            self._reach(sequences + new, rows, sequences)
             return self.mixed(sequences, context, chunks)
-        return seconds + self._slower * (dense[new] - dense[1] + attention_s) + self._sequence_s * count
+        return seconds + self._factor * attention_s
 
     # ---- the tables
 
-    def _tabulate(self, tokens: int, sequences: int) -> None:
-        """Let the tables reach ``tokens`` and ``sequences``; they grow by half or more at once."""
-        known = len(self._dense_s)
-        if tokens >= known:
-            counts = np.arange(known, max(tokens + 1, known * 3 // 2), dtype=np.float64)
-            self._dense_s += self._dense(counts).tolist()
-            self._heads_s += self._layer.head_seconds(counts).tolist()
-        added = range(len(self._pieces), sequences + 1)
-        if added:
-            beside_s = [self._beside_s(count) for count in added]
-            self._pieces += decode_pieces(self._decode_attention, added, beside_s)
+    def _reach(self, tokens: int, rows: int, sequences: int) -> None:
+        """Let the tables reach this far.
+
+        ``_dense_s`` is what all layers take but for attention, by tokens; ``_slower_s`` what the prefill
+        factor adds to that, by prefill tokens; ``_rows_s`` LM head and host, by rows; ``_straight`` bases
+        and slopes of decode-only steps, by sequences, from which ``_pieces`` are put together on first use;
+        ``_beside_s`` what in such steps is not attention.
+        """
+        _extend(self._dense_s, tokens, lambda counts: self._dense(counts).tolist())
+        _extend(self._slower_s, len(self._dense_s) - 1, self._slower)
+        _extend(self._rows_s, rows, self._rows)
+        _extend(self._straight, sequences, self._straight_pieces)
+
+    def _straight_pieces(self, counts: FloatArray) -> list[tuple[list[float], list[float]]]:
+        """Return (bases, slopes) of decode-only steps for these numbers of sequences."""
+        most = int(counts[-1])
+        self._reach(most, most, 0)
+        beside_s = [self._dense_s[int(count)] + self._rows_s[int(count)] for count in counts]
+        self._beside_s += beside_s
+        self._pieces += [[None] * PIECES for _ in beside_s]
+        bases, slopes = straight_pieces(self._decode_attention, counts, beside_s)
+        return list(zip(bases, slopes, strict=True))
+
+    def _piece(self, sequences: int, place: int) -> Piece:
+        """Return a piece of decode-only steps, and keep it."""
+        bases, slopes = self._straight[sequences]
+        piece = bases[place], slopes[place], limit(sequences, place)
+        self._pieces[sequences][place] = piece
+        return piece
+
+    def _slower(self, counts: FloatArray) -> list[float]:
+        """Return what the prefill factor adds to the layers for these numbers of prefill tokens."""
+        alone_s = np.array(self._dense_s[int(counts[0]) : int(counts[-1]) + 1]) - self._dense_s[1]
+        added: list[float] = ((self._factor - 1) * alone_s).tolist()
+        return added
+
+    def _rows(self, counts: FloatArray) -> list[float]:
+        """Return the time of the LM head and of the host for these numbers of rows."""
+        seconds: list[float] = (
+            self._layer.head_seconds(counts) + self._step_s + self._sequence_s * counts
+        ).tolist()
+        return seconds
 
     def _dense(self, tokens: FloatArray) -> FloatArray:
         """Return the time of all layers but their attention at ``tokens`` tokens."""
@@ -121,11 +158,6 @@ class FittedStepTime:
     def _decode_attention(self, sequences: FloatArray, length: FloatArray) -> FloatArray:
         """Return the time of all layers' attention for sequences of a mean KV length."""
         return self._layers * self.kernels.decode.seconds(self._gpu, sequences, *self._shape, length)
-
-    def _beside_s(self, sequences: int) -> float:
-        """Return the time of a decode-only step but for its attention."""
-        host_s = self._step_s + self._sequence_s * sequences
-        return self._dense_s[sequences] + self._heads_s[sequences] + host_s
 
     # ---- what a step consists of
 
@@ -144,14 +176,14 @@ class FittedStepTime:
     def breakdown(self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]) -> list[Operation]:
         """Return the operations of a step: those of the layers, the LM head, and the engine's terms."""
         new = sum(tokens for tokens, _ in chunks)
-        self._tabulate(sequences + new, sequences)
+        self._reach(sequences + new, sequences + len(chunks), sequences)
         found = [*self._dense_operations(self._graphs.padded(sequences + new))]
         found += self._attention_operations(sequences, context, chunks)
         found.append(self._head_operation(sequences + len(chunks)))
         host = {"host_step": self._step_s, "host_sequences": self._sequence_s * (sequences + len(chunks))}
         if chunks:
-            alone_s = self._dense_s[new] - self._dense_s[1] + self._chunks.seconds(chunks)[1]
-            host["prefill_factor"] = self._slower * alone_s
+            attention_s = (self._factor - 1) * self._chunks.seconds(chunks)[1]
+            host["prefill_factor"] = self._slower_s[new] + attention_s
         found += [Operation(name, 0.0, 0.0, seconds, "host") for name, seconds in host.items() if seconds]
         return found
 
@@ -191,7 +223,7 @@ class FittedStepTime:
         launch_s = self._chunks.launch_s
         if sequences:
             base_s, slope_s, _ = self.decode(sequences, context)
-            spent_s = base_s + slope_s * context - self._beside_s(sequences)
+            spent_s = base_s + slope_s * context - self._beside_s[sequences]
             launch_s = self._further_launch_s
             yield self._kernel("decode_attention", flops * context, kv_bytes * context, peak, spent_s)
         if chunks:
@@ -202,6 +234,12 @@ class FittedStepTime:
 
     def _head_operation(self, rows: int) -> Operation:
         flops = 2 * self._work.head.parameters * rows
-        return self._kernel(
-            "lm_head", flops, self._work.head_bytes, self._gpu.bf16_flops_per_s, self._heads_s[rows]
-        )
+        spent_s = float(self._layer.head_seconds(np.array([rows], dtype=np.float64))[0])
+        return self._kernel("lm_head", flops, self._work.head_bytes, self._gpu.bf16_flops_per_s, spent_s)
+
+
+def _extend(table: list[Any], last: int, values: Callable[[FloatArray], list[Any]]) -> None:
+    """Let a table by count reach ``last``; it grows by half or more at once."""
+    known = len(table)
+    if last >= known:
+        table += values(np.arange(known, max(last + 1, known * 3 // 2), dtype=np.float64))

@@ -20,27 +20,33 @@ _KNOTS: FloatArray = np.concatenate([[1.0], np.round(FIRST * RATIO ** np.arange(
 #: ``bisect_left(LENGTHS, context / sequences)``.
 LENGTHS: list[float] = _KNOTS[1:-1].tolist()
 
+#: How many pieces there are.
+PIECES = len(LENGTHS) + 1
+
 #: base_s, slope_s, and the context (tokens) up to which a step takes base_s + slope_s x context.
 Piece = tuple[float, float, float]
 
 
-def decode_pieces(
-    attention: Callable[[FloatArray, FloatArray], FloatArray], counts: range, beside_s: Sequence[float]
-) -> list[list[Piece]]:
-    """Return the pieces of decode-only steps, for each number of sequences in ``counts`` (from 1 on).
+def straight_pieces(
+    attention: Callable[[FloatArray, FloatArray], FloatArray], counts: FloatArray, beside_s: Sequence[float]
+) -> tuple[list[list[float]], list[list[float]]]:
+    """Return (base_s, slope_s) of decode-only steps, by number of sequences in ``counts`` and by piece.
 
     At its ends a piece is exactly the step's time, between them the chord; the last has no end.
 
     Args:
         attention: seconds of the attention of all layers, from arrays of sequences and of mean lengths.
-        counts: the numbers of sequences.
+        counts: the numbers of sequences, from 1 on.
         beside_s: the seconds of all else in the step, for each of them.
 
     """
-    batch = np.array(counts, dtype=np.float64)[:, None]
+    batch = counts[:, None]
     seconds = attention(batch, _KNOTS)
     slopes = np.diff(seconds) / (batch * np.diff(_KNOTS))
     bases = seconds[:, :-1] - slopes * (batch * _KNOTS[:-1]) + np.array(beside_s)[:, None]
-    limits = batch * np.array([*LENGTHS, inf])
-    rows = zip(bases.tolist(), slopes.tolist(), limits.tolist(), strict=True)
-    return [list(zip(*row, strict=True)) for row in rows]
+    return bases.tolist(), slopes.tolist()
+
+
+def limit(sequences: int, piece: int) -> float:
+    """Return the context (tokens) up to which a piece goes."""
+    return inf if piece == len(LENGTHS) else LENGTHS[piece] * sequences
