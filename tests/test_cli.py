@@ -202,7 +202,7 @@ def test_help_shows_the_options_of_the_users_folder_too(
         (here / "mine" / name).touch()
     assert main(["--help", "--config-dir", "mine"]) == 0
     rows = [line.split() for line in capfd.readouterr().out.splitlines()]
-    assert ["gpu", "a100-sxm-80gb,", "h100-sxm,", "h200-sxm,", "mine"] in rows
+    assert "mine," in next(row for row in rows if row[:1] == ["gpu"])
     assert [row for row in rows if row[:1] == ["cluster"]] == [
         ["cluster", "continuous,", "disaggregated,", "large,", "static"]
     ]

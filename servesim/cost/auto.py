@@ -25,6 +25,9 @@ class Auto:
 
     profiles: Mapping[str, Any] = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        return hash(tuple(self._built.values()))
+
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong with the profiles."""
         for name, profile in self._built.items():

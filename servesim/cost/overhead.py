@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from servesim.check import quantity
@@ -26,4 +26,4 @@ class EngineOverhead:
     step_s: float = quantity("s", at_least=0)
     sequence_s: float = quantity("s per sequence", at_least=0)
     prefill_factor: float = quantity(at_least=1)
-    provenance: Mapping[str, Any] | None = quantity(default=None)
+    provenance: Mapping[str, Any] | None = field(default=None, compare=False)

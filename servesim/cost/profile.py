@@ -87,6 +87,9 @@ class Profile:
         said = {name: getattr(self, name) for name in (*FORMS, "ranges", "datasheet")}
         return blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=8).hexdigest()
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.hash))
+
     def described(self) -> dict[str, Any]:
         """Return what a summary says of the profile."""
         return {"name": self.name, "hash": self.hash}

@@ -23,6 +23,7 @@ def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
     """Yield the notes of a run; those on the rows of its ``trace`` come last."""
     if summary["calibration"]["name"] in _CALIBRATION_NOTES:
         yield _CALIBRATION_NOTES[summary["calibration"]["name"]]
+    yield from _on_the_step_times(summary["scenario"])
     yield from _on_the_calibration(summary["calibration"])
     if summary["scenario"]["ignore_capacity"]:
         yield "ignore_capacity: KV blocks as many as could be used, whether they fit or not"
@@ -30,6 +31,15 @@ def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
     yield from _on_the_sending(summary)
     yield from _on_the_requests(summary)
     yield from trace
+
+
+def _on_the_step_times(scenario: Mapping[str, Any]) -> Iterator[str]:
+    """Yield whose kernels and whose engine the step times are of, where they are fitted."""
+    calibration, overhead = scenario["calibration"], scenario.get("engine_overhead")
+    names = [each["name"] for each in calibration.get("profiles", [calibration]) if "hash" in each]
+    if names:
+        engine = f"; {overhead['name']} adds its host time" if overhead else ""
+        yield f"step times: kernels as fitted in {listed(names, 'and')}{engine}"
 
 
 def _on_the_calibration(calibration: Mapping[str, Any]) -> Iterator[str]:
