@@ -22,8 +22,8 @@ from servesim.cost.segments import LENGTHS, PIECES, Piece, limit, straight_piece
 from servesim.cost.step_time import Bound, FloatArray, GraphSizes, Operation
 from servesim.cost.work import Work
 
-#: Sequences for which a step is tabulated in advance; few runs have many, and the tables grow.
-FEW = 32
+#: The most sequences for which a step is tabulated in advance; few runs have more, and the tables grow.
+MANY = 256
 
 
 class FittedStepTime:
@@ -75,7 +75,8 @@ class FittedStepTime:
         self._straight: list[tuple[list[float], list[float]]] = [([], [])]
         self._pieces: list[list[Piece | None]] = [[]]
         self.coverage = Coverage(model, gpus, self._layer, kernels, graphs, (self._step_s, self._sequence_s))
-        self._reach(max(max_num_seqs, max_num_batched_tokens), FEW, FEW)
+        many = min(max_num_seqs, MANY)
+        self._reach(max(max_num_seqs, max_num_batched_tokens), many, many)
 
     # ---- the hot path
 
@@ -239,7 +240,7 @@ class FittedStepTime:
 
 
 def _extend(table: list[Any], last: int, values: Callable[[FloatArray], list[Any]]) -> None:
-    """Let a table by count reach ``last``; it grows by half or more at once."""
+    """Let a table by count reach ``last``; it at least doubles."""
     known = len(table)
     if last >= known:
-        table += values(np.arange(known, max(last + 1, known * 3 // 2), dtype=np.float64))
+        table += values(np.arange(known, max(last + 1, 2 * known), dtype=np.float64))
