@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 #: Requests sent at once, as good as: a run at this rate is overloaded from its first moment.
 OVERLOAD_RPS = 1e6
+#: The step times of all cases: those that sched-sim's own are most like.
+STEP_TIMES = "calibration=roofline"
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,13 @@ class Case:
     @property
     def saturating(self) -> list[str]:
         """The overrides of a run that shows the saturation throughput of one unit."""
-        return [*self.setting, f"workload.arrivals.rate_rps={OVERLOAD_RPS}"]
+        return [STEP_TIMES, *self.setting, f"workload.arrivals.rate_rps={OVERLOAD_RPS}"]
 
     def overrides(self, saturation_rps: float) -> list[str]:
         """Return the overrides of the case, given the saturation throughput of one unit."""
         replicas = [f"cluster.replicas={self.units}"] if self.units > 1 else []
         rate_rps = self.load * self.units * saturation_rps
-        return [*self.setting, *replicas, f"workload.arrivals.rate_rps={rate_rps}"]
+        return [STEP_TIMES, *self.setting, *replicas, f"workload.arrivals.rate_rps={rate_rps}"]
 
 
 def _fixed(input_tokens: int, output_tokens: int) -> tuple[str, ...]:

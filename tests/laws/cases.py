@@ -33,8 +33,9 @@ STEP_TIMES = st.sampled_from(
         AffineStepTime(step_s=0.01, sequence_s=1e-3, breaks=((20, 2e-4), (90, 5e-5))),
     )
 )
-GAPS_S = st.sampled_from((0.0, 0.0, 0.003, 0.01, 0.07, 1.0))
-TOKENS = st.sampled_from((1, 1, 2, 3, 4, 7, 12, 16, 17, 33, 60))
+#: Some arrivals come at the end of a step, or just after it.
+GAPS_S = st.sampled_from((0.0, 0.0, 0.003, 0.01, 0.01 + 6e-8, 0.07, 1.0))
+TOKENS = st.sampled_from((1, 2, 4, 7, 16, 17, 33, 60))
 TRAFFIC = st.lists(st.tuples(GAPS_S, TOKENS, TOKENS), min_size=1, max_size=14)
 
 
@@ -112,5 +113,7 @@ def schedulers(draw: Draw, kind: str, max_model_len: int) -> Static | Continuous
 def capacities(least: int, roomy: bool) -> st.SearchStrategy[int]:
     """Draw the KV blocks of a replica, ``least`` of which hold the longest sequence."""
     return (
-        st.just(100 * least) if roomy else st.sampled_from((least, least + 1, least + least // 2, 30 * least))
+        st.just(100 * least)
+        if roomy
+        else st.sampled_from((least, least, least + 1, least + least // 2, 30 * least))
     )
