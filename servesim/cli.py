@@ -25,6 +25,7 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim workload=trace workload.path=trace.csv workload.rate_scale=2
   servesim -m scheduler=static,continuous,disaggregated
                                          one run each, and a table that compares them
+  servesim explain --batch 64 --context 1400                    one step, operation by operation
 
 Choose an option with group=name:
 {groups}
@@ -57,7 +58,7 @@ _GROUPS = (
     "calibration",
     "engine_overhead",
 )
-_VERBS = ("plan", "dashboard", "explain", "memory", "trace", "validate")
+_VERBS = ("plan", "dashboard", "memory", "trace", "validate")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,6 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _dispatch(arguments: Sequence[str]) -> int:
     """Answer what needs no scenario at once; the rest is worth importing Hydra and the simulator for."""
+    if arguments and arguments[0] == "explain":
+        from servesim.explain import explain
+
+        return explain(arguments[1:])
     options = _parser().parse_intermixed_args(arguments)
     if options.help:
         print(_help(options.config_dir))

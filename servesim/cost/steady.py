@@ -28,11 +28,12 @@ def steady(
     step_time: StepTime,
     *,
     concurrency: int,
-    input_tokens: int,
-    output_tokens: int,
+    input_tokens: float,
+    output_tokens: float,
     max_num_batched_tokens: int,
+    output_variance: float = 0.0,
 ) -> Steady:
-    """Return the steady state of a closed loop of requests of one length whose KV fits.
+    """Return the steady state of a closed loop of requests whose KV fits, of one length or of these means.
 
     A request is k = prompt / token budget steps in prefill, rounded up, and output - 1 steps in decode;
     requests are spread evenly over this cycle. So of C requests C (output - 1) / (output - 1 + k) decode in
@@ -40,13 +41,15 @@ def steady(
     fall on each step of a decode:
 
         TPOT = decode step + prompts of the others per step x what a prompt adds to its steps
+
+    Where outputs vary, a step meets the longer ones more often: output / 2 becomes E[output^2] / 2 E[output].
     """
-    further = max(output_tokens - 1, 1)
-    chunks = prefill_chunks(input_tokens, max_num_batched_tokens - concurrency + 1)
+    further = max(output_tokens - 1, 1.0)
+    chunks = prefill_chunks(round(input_tokens), max_num_batched_tokens - concurrency + 1)
     cycle = further + len(chunks)
     decodes = concurrency * further / cycle
     sequences = max(round(decodes), 1)
-    length = input_tokens + output_tokens / 2
+    length = input_tokens + (output_tokens + output_variance / output_tokens) / 2
     context = round(sequences * length)
     decode_s = step_time.mixed(sequences, context, [])
     beside = max(sequences - 1, 1)

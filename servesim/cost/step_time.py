@@ -33,7 +33,7 @@ class StepTime(Protocol):
 
     A *step* computes ``sequences`` decodes, one new token each, beside prefill ``chunks`` of (new tokens,
     cached tokens). ``context`` is the KV tokens that the decodes read, their new tokens included.
-    Times do not decrease in tokens, sequences or context.
+    Times do not decrease in tokens or context, nor in sequences of no less than the mean context.
     """
 
     def decode(self, sequences: int, context: int) -> tuple[float, float, float]:

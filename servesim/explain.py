@@ -1,0 +1,141 @@
+"""The verb ``servesim explain``: what one step consists of, and what the steady state amounts to."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+from servesim.check import ConfigError, Problem
+from servesim.cluster.deployment import Deployment
+from servesim.cluster.pools import Pool
+from servesim.config.loading import load
+from servesim.cost.steady import Steady, steady
+from servesim.engine.continuous import Continuous
+from servesim.scenario import Scenario
+from servesim.screen.figures import console
+from servesim.screen.roofline import roofline_lines
+from servesim.screen.step import Step, print_steady, print_step
+from servesim.simulation import run
+from servesim.workload.arrivals import ClosedLoop
+from servesim.workload.synthetic import Synthetic
+
+_HELP = """\
+servesim explain [overrides] [options]: one step of a replica, operation by operation.
+
+  servesim explain                                            64 decodes at 1,400 tokens of KV each
+  servesim explain --batch 32 --context 4000 --chunk 2048     beside a chunk of a prompt
+  servesim explain --batch 0 --chunk 8192+4096                a prompt's chunk behind 4,096 cached tokens
+  servesim explain model=llama3.1-8b cluster.tensor_parallel_size=1 --steady
+
+  --batch N           decoding sequences in the step (64)
+  --context N         KV tokens that each of them reads (1,400)
+  --chunk NEW[+OLD]   prefill of NEW tokens behind OLD cached ones; may be given several times
+  --steady            a closed loop of --batch users with the scenario's lengths: the mean time per output
+                      token in closed form, and simulated
+  --config-dir DIR    also look for options in a folder of your own, laid out as conf/
+"""
+
+#: Requests per user that the simulated closed loop runs for.
+_ROUNDS = 12
+
+
+def explain(arguments: Sequence[str]) -> int:
+    """Print the step that ``arguments`` (those after the verb) describe; return the exit status.
+
+    Raises:
+        ConfigError: listing what is wrong with the input.
+
+    """
+    options = _parser().parse_intermixed_args(arguments)
+    if options.help:
+        print(_HELP)
+        return 0
+    step = Step(options.batch, options.batch * options.context, tuple(options.chunk))
+    if not step.tokens:
+        raise ConfigError([Problem("--batch", 0, "a step needs decodes or a chunk")])
+    scenario = load(*options.overrides, config_dir=options.config_dir)
+    out = console()
+    for pool in scenario.deployments():
+        print_step(scenario, pool, step, out)
+        out.print("\n".join(roofline_lines(pool, scenario.model.weights_dtype, step)), highlight=False)
+    if options.steady:
+        print_steady(*_steady(scenario, options.batch), out)
+    return 0
+
+
+def _steady(scenario: Scenario, users: int) -> tuple[Steady, bool, float]:
+    """Return the closed form, whether its KV fits, and the simulated mean time per output token."""
+    workload, scheduler = scenario.workload, scenario.scheduler
+    if not (
+        type(scheduler) is Continuous
+        and isinstance(workload, Synthetic)
+        and isinstance(scenario.cluster, Pool)
+    ):
+        message = "needs scheduler=continuous and workload=synthetic"
+        raise ConfigError([Problem("--steady", None, message)])
+    if not users:
+        raise ConfigError([Problem("--steady", None, "needs a --batch of users")])
+    one = replace(
+        scenario,
+        cluster=replace(scenario.cluster, replicas=1),
+        workload=replace(workload, arrivals=ClosedLoop(users), requests=_ROUNDS * users, duration_s=None),
+        steady=True,
+        horizon_s=None,
+    )
+    (pool,) = one.deployments()
+    closed = _closed_form(pool, scheduler, workload, users)
+    simulated = run(one).summary["latency"]["tpot_s"]["mean"]
+    fits = (
+        users * (workload.lengths.mean[0] + workload.lengths.mean[1]) <= pool.kv_blocks * scheduler.block_size
+    )
+    return closed, fits, simulated
+
+
+def _closed_form(pool: Deployment, scheduler: Continuous, workload: Synthetic, users: int) -> Steady:
+    (prompt, output), (_, variance) = workload.lengths.mean, workload.lengths.variance
+    return steady(
+        pool.step_time,
+        concurrency=users,
+        input_tokens=prompt,
+        output_tokens=output,
+        output_variance=variance,
+        max_num_batched_tokens=scheduler.max_num_batched_tokens,
+    )
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises what is wrong with the options as any other error in the input."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError([Problem("", None, f"{message}; see servesim explain --help")])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="servesim explain", add_help=False, allow_abbrev=False)
+    parser.add_argument("overrides", nargs="*")
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("--batch", type=_count, default=64)
+    parser.add_argument("--context", type=_count, default=1400)
+    parser.add_argument("--chunk", type=_chunk, action="append", default=[])
+    parser.add_argument("--steady", action="store_true")
+    parser.add_argument("-cd", "--config-dir", type=Path)
+    return parser
+
+
+def _count(text: str) -> int:
+    count = int(text.replace(",", ""))
+    if count < 0:
+        raise argparse.ArgumentTypeError(f"{text} is below 0")
+    return count
+
+
+def _chunk(text: str) -> tuple[int, int]:
+    """Return (new, cached) tokens from NEW or NEW+OLD."""
+    new, _, cached = text.partition("+")
+    chunk = _count(new), _count(cached or "0")
+    if not chunk[0]:
+        raise argparse.ArgumentTypeError(f"{text} has no new tokens")
+    return chunk
