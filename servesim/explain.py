@@ -15,7 +15,7 @@ from servesim.config.loading import load
 from servesim.cost.steady import Steady, steady
 from servesim.engine.continuous import Continuous
 from servesim.scenario import Scenario
-from servesim.screen.figures import console
+from servesim.screen.console import console
 from servesim.screen.roofline import roofline_lines
 from servesim.screen.step import Step, print_steady, print_step
 from servesim.simulation import run
