@@ -172,7 +172,7 @@ def test_the_last_one_in_is_thrown_out() -> None:
 
 
 def test_who_was_thrown_out_goes_before_who_waits() -> None:
-    """As above, and a third request of 8 in waits since 0.5. At 5 s there is room for one of the two."""
+    """As above, and a third request of 8 in waits since 0.5. At 5 there is room for one of those who wait."""
     run = serve((0.0, 4, 5), (0.0, 4, 5), (0.5, 8, 1), kv_blocks=3)
     assert finishes(run) == [5.0, 9.0, 10.0]
 

@@ -20,10 +20,15 @@ RATES = ("hbm_bytes_per_s", "bf16_flops_per_s", "fp8_flops_per_s", "nvlink_bytes
 FASTER = st.floats(1.01, 100.0)
 
 
+#: Step times of the datasheet, and of the fitted profile.
+CALIBRATIONS = pytest.mark.parametrize("calibration", ["roofline", "auto"])
+
+
 @cache
-def scenario(kind: str) -> Scenario:
+def scenario(kind: str, calibration: str = "roofline") -> Scenario:
     """Return the default scenario of a kind, with room for any request whatever the GPU."""
-    return servesim.load(f"scheduler={kind}", "scheduler.num_gpu_blocks_override=20000")
+    room = "scheduler.num_gpu_blocks_override=20000"
+    return servesim.load(f"scheduler={kind}", f"calibration={calibration}", room)
 
 
 def alone(base: Scenario, input_tokens: int, output_tokens: int) -> tuple[float, float, float]:
@@ -33,8 +38,9 @@ def alone(base: Scenario, input_tokens: int, output_tokens: int) -> tuple[float,
     return row.e2e_s, row.ttft_s, row.transfer_s
 
 
+@CALIBRATIONS
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(
     rate=st.sampled_from(RATES),
     factor=FASTER,
@@ -42,18 +48,19 @@ def alone(base: Scenario, input_tokens: int, output_tokens: int) -> tuple[float,
     output_tokens=st.integers(1, 300),
 )
 def test_no_time_grows_with_a_rate(
-    kind: str, rate: str, factor: float, input_tokens: int, output_tokens: int
+    kind: str, calibration: str, rate: str, factor: float, input_tokens: int, output_tokens: int
 ) -> None:
-    base = scenario(kind)
+    base = scenario(kind, calibration)
     better = replace(base, gpu=replace(base.gpu, **{rate: getattr(base.gpu, rate) * factor}))
     before, after = (alone(it, input_tokens, output_tokens) for it in (base, better))
     assert all(late <= soon * (1 + 1e-12) for soon, late in zip(before, after, strict=True))
 
 
+@CALIBRATIONS
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_bound_resource_counts(kind: str) -> None:
+def test_each_bound_resource_counts(kind: str, calibration: str) -> None:
     """Of a prompt of 9,000 tokens and 100 decodes: compute bounds some, bandwidth some, NVLink the rest."""
-    base = scenario(kind)
+    base = scenario(kind, calibration)
     e2e_s, ttft_s, _ = alone(base, 9000, 100)
     for rate in ("hbm_bytes_per_s", "nvlink_bytes_per_s"):
         better = replace(base, gpu=replace(base.gpu, **{rate: 2 * getattr(base.gpu, rate)}))

@@ -10,12 +10,12 @@ import pytest
 
 import servesim
 from servesim.cluster.pools import PrefillDecode
-from servesim.cluster.router import Random, RoundRobin, Router
 from servesim.scenario import Scenario
 from servesim.workload.arrivals import Poisson
 from servesim.workload.lengths import Lognormal
 from servesim.workload.synthetic import Synthetic
 from tests.intervals import Interval, mean_interval
+from tests.laws.cases import KINDS
 
 SEEDS = range(20)
 CONFIDENCE = 0.95
@@ -26,8 +26,10 @@ LIGHT_RPS, HEAVY_RPS, FLOOD_RPS = 3.0, 40.0, 1000.0
 @cache
 def scenario(kind: str, rate_rps: float) -> Scenario:
     """Return a scenario whose KV cache is of 1,200 blocks a replica, whatever its GPUs."""
-    base = servesim.load(f"scheduler={kind}", "scheduler.num_gpu_blocks_override=1200")
-    requests = 100 if rate_rps == FLOOD_RPS else 40
+    base = servesim.load(
+        f"scheduler={kind}", "scheduler.num_gpu_blocks_override=1200", "calibration=roofline"
+    )
+    requests = 80 if rate_rps == FLOOD_RPS else 40
     return replace(base, workload=Synthetic(Poisson(rate_rps), LENGTHS, requests=requests))
 
 
@@ -74,21 +76,20 @@ def change(measure: Callable[[Scenario], float], base: Scenario, improve: Improv
 
 
 @pytest.mark.parametrize("name", IMPROVEMENTS)
-@pytest.mark.parametrize("kind", ["continuous", "static", "disaggregated"])
-def test_e2e_does_not_grow(kind: str, name: str) -> None:
-    """Mean E2E over 20 seeds, 95% interval: not longer at light load, shorter at heavy load."""
-    assert change(mean_e2e_s, scenario(kind, LIGHT_RPS), IMPROVEMENTS[name]).low <= 0
+@pytest.mark.parametrize("kind", KINDS)
+def test_e2e_shrinks_under_load(kind: str, name: str) -> None:
+    """Mean E2E at 40 requests/s, over 20 seeds, 95% interval."""
     assert change(mean_e2e_s, scenario(kind, HEAVY_RPS), IMPROVEMENTS[name]).high < 0
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_idle_replica_does_no_harm(kind: str) -> None:
+    """Mean E2E at 3 requests/s: no longer, beyond the 95% interval, with a replica that is hardly needed."""
+    assert change(mean_e2e_s, scenario(kind, LIGHT_RPS), one_more_replica).low <= 0
+
+
 @pytest.mark.parametrize("name", IMPROVEMENTS)
-@pytest.mark.parametrize("kind", ["continuous", "static", "disaggregated"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_saturation_throughput_grows(kind: str, name: str) -> None:
     """Tokens per second when more is sent than can be served, over 20 seeds, 95% interval."""
     assert change(tokens_per_s, scenario(kind, FLOOD_RPS), IMPROVEMENTS[name]).low > 0
-
-
-@pytest.mark.parametrize("router", [RoundRobin(), Random()])
-def test_every_router_makes_use_of_a_replica(router: Router) -> None:
-    base = replace(scenario("continuous", FLOOD_RPS), router=router)
-    assert change(tokens_per_s, base, one_more_replica).low > 0
