@@ -27,7 +27,7 @@ KINDS = ("continuous", "static", "disaggregated")
 def scenario(kind: str = "continuous") -> Scenario:
     """Return a scenario with 200 requests of 600 tokens in and 40 out."""
     workload = Synthetic(Poisson(8.0), Fixed(600, 40), requests=200)
-    return replace(servesim.load(f"scheduler={kind}"), workload=workload)
+    return replace(servesim.load(f"scheduler={kind}", "calibration=roofline"), workload=workload)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -18,7 +18,7 @@ HORIZONS_S = st.sampled_from((1e-9, 0.01, 0.0233, 0.05, 0.2, 1.0, 1.07, 3.0))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_every_request_completes_or_is_dropped(kind: str, data: st.DataObject) -> None:
     case = data.draw(cases(kind))
@@ -36,7 +36,7 @@ def test_every_request_completes_or_is_dropped(kind: str, data: st.DataObject) -
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_a_horizon_loses_no_request(kind: str, data: st.DataObject) -> None:
     """Whatever was sent by the horizon is written down once; the rest is counted as not sent."""
@@ -54,7 +54,7 @@ def test_a_horizon_loses_no_request(kind: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_a_horizon_changes_nothing_before_it(kind: str, data: st.DataObject) -> None:
     """The steps that end by the horizon, the tokens they emit, the requests they finish: as without one."""
@@ -76,7 +76,7 @@ def steps(run: Run) -> list[tuple[float, ...]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_every_block_is_free_or_held(kind: str, data: st.DataObject) -> None:
     """At every instant, the free blocks and those that a recount finds with requests are all there are."""
@@ -90,7 +90,7 @@ def test_every_block_is_free_or_held(kind: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_what_a_step_reads_lies_in_blocks(kind: str, data: st.DataObject) -> None:
     """No more blocks are held than there are; a step reads no more tokens than they have room for.

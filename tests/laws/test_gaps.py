@@ -12,7 +12,7 @@ from tests.serving import end_s
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_gaps_number_the_tokens_less_the_first_ones(kind: str, data: st.DataObject) -> None:
     """Sum of (decodes x steps) + torn gaps = sum of (tokens - 1), in a run that is cut as well."""
@@ -22,7 +22,7 @@ def test_gaps_number_the_tokens_less_the_first_ones(kind: str, data: st.DataObje
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_gaps_add_up_to_the_time_after_the_first_token(kind: str, data: st.DataObject) -> None:
     """Sum of all gaps = sum over requests of (E2E - TTFT), preempted and handed over or not."""
@@ -48,7 +48,7 @@ def test_only_hand_overs_and_preemptions_tear_gaps(kind: str, data: st.DataObjec
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_summary_pools_these_gaps(kind: str) -> None:
     """ITL: n = sum of (tokens - 1), and n x mean = sum of (E2E - TTFT)."""
-    overrides = (f"scheduler={kind}", "workload.requests=80", "workload.arrivals.rate_rps=8")
+    overrides = (f"scheduler={kind}", "calibration=roofline", "workload.requests=40")
     result = servesim.run(servesim.load(*overrides))
     itl, requests = result.summary["latency"]["itl_s"], result.requests
     assert itl["n"] == (requests.generated_tokens - 1).sum()

@@ -40,7 +40,7 @@ def alone(base: Scenario, input_tokens: int, output_tokens: int) -> tuple[float,
 
 @CALIBRATIONS
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(
     rate=st.sampled_from(RATES),
     factor=FASTER,

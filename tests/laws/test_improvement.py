@@ -29,7 +29,7 @@ def scenario(kind: str, rate_rps: float) -> Scenario:
     base = servesim.load(
         f"scheduler={kind}", "scheduler.num_gpu_blocks_override=1200", "calibration=roofline"
     )
-    requests = 80 if rate_rps == FLOOD_RPS else 40
+    requests = 60 if rate_rps == FLOOD_RPS else 30
     return replace(base, workload=Synthetic(Poisson(rate_rps), LENGTHS, requests=requests))
 
 

@@ -20,7 +20,7 @@ CONTINUOUS_KINDS = ("continuous", "disaggregated")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_parts_sum_to_the_whole(kind: str, data: st.DataObject) -> None:
     """No part is negative, and E2E is their sum; TTFT is those up to the first token."""
@@ -37,7 +37,7 @@ def test_parts_sum_to_the_whole(kind: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_without_preemption_no_time_is_lost_to_it(kind: str, data: st.DataObject) -> None:
     for row in data.draw(cases(kind)).serve().completed:
@@ -45,7 +45,7 @@ def test_without_preemption_no_time_is_lost_to_it(kind: str, data: st.DataObject
 
 
 @pytest.mark.parametrize("kind", ["continuous", "static"])
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_decode_time_is_the_steps_that_emit(kind: str, data: st.DataObject) -> None:
     """What the other parts leave of E2E is, over all requests, the time of each step for each decode in it.
@@ -58,7 +58,7 @@ def test_decode_time_is_the_steps_that_emit(kind: str, data: st.DataObject) -> N
 
 
 @pytest.mark.parametrize("kind", CONTINUOUS_KINDS)
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_time_in_service_is_the_rows_of_the_steps(kind: str, data: st.DataObject) -> None:
     """Prefill and decode time of all requests is the time of each step for each of its sequences.
@@ -76,7 +76,7 @@ def test_time_in_service_is_the_rows_of_the_steps(kind: str, data: st.DataObject
     assert (table["prefill_s"] + table["decode_s"]).sum() == pytest.approx(steps, abs=slack_s)
 
 
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_a_transfer_takes_its_latency_and_its_bytes(data: st.DataObject) -> None:
     """At least the latency and prompt / bandwidth (a byte per token); alone on the links, exactly that."""

@@ -21,7 +21,7 @@ EPSILON_S = 1e-9
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_no_replica_idles_while_it_could_run_a_request(kind: str, data: st.DataObject) -> None:
     """Looked at whenever nothing is going to happen for a while: an idle replica has good reasons."""
@@ -57,7 +57,7 @@ def fits(head: Request, engine: Any) -> bool:
     return ceil(tokens / engine.block_size) <= engine.free_blocks
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_a_replica_idles_only_when_it_is_empty(data: st.DataObject) -> None:
     """Continuous batching: during a pause between two steps, no request of the replica is in the system."""
@@ -76,7 +76,7 @@ def test_a_replica_idles_only_when_it_is_empty(data: st.DataObject) -> None:
             assert over_s - begin_s <= EPSILON_S or not inside
 
 
-@settings(max_examples=80)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_requests_wait_for_a_full_step_only(data: st.DataObject) -> None:
     """Where KV is not short, every step that starts while a request waits is full of sequences or tokens."""
@@ -102,7 +102,7 @@ def is_full(leap: Row, case: Case) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["continuous", "disaggregated"])
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_first_come_first_served(kind: str, data: st.DataObject) -> None:
     """Whoever runs was sent before whoever waits, at every instant, and so in the order of sending.
@@ -118,7 +118,7 @@ def test_first_come_first_served(kind: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", ["continuous", "disaggregated"])
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_nobody_is_let_in_where_somebody_was_thrown_out(kind: str, data: st.DataObject) -> None:
     """A step that preempted a request computes the decodes that are left, and no prompt, if any is left.
@@ -130,7 +130,7 @@ def test_nobody_is_let_in_where_somebody_was_thrown_out(kind: str, data: st.Data
 
 
 @pytest.mark.parametrize("kind", ["continuous", "disaggregated"])
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_steps_compute_what_requests_need(kind: str, data: st.DataObject) -> None:
     """A request of p + o tokens has p + o - 1 of them computed: its last token is never read.
@@ -159,7 +159,7 @@ def chunk_tokens(run: Run) -> float:
     return sum(row["input_tokens"] for row in run.completed) + handed_over
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_static_batches_compute_every_row_to_the_end(data: st.DataObject) -> None:
     """A batch of n rows, longest prompt P, longest output O: n P prompt tokens, n (O - 1) decodes.

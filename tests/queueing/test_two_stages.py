@@ -35,5 +35,5 @@ def test_decode_waits_behind_prefill_as_if_it_were_alone() -> None:
         decode_step_time=constant_step(STEP_S),
         latency_s=0.3,
     )
-    waits = replicate(service, Poisson(0.5), GeometricPrompts(1000, 1000), mean_of("decode_queue_s"), 1500)
+    waits = replicate(service, Poisson(0.5), GeometricPrompts(1000, 1000), mean_of("decode_queue_s"), 1000)
     assert_recovers(waits, 0.5, mistake=0.5469)
