@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 #: Requests sent at once, as good as: a run at this rate is overloaded from its first moment.
 OVERLOAD_RPS = 1e6
-#: The step times of all cases: those that sched-sim's own are most like.
-STEP_TIMES = "calibration=roofline"
+#: The step times of most cases: those that sched-sim's own are most like.
+ROOFLINE = "calibration=roofline"
+FITTED = "calibration=auto"
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,13 @@ class Case:
     @property
     def saturating(self) -> list[str]:
         """The overrides of a run that shows the saturation throughput of one unit."""
-        return [STEP_TIMES, *self.setting, f"workload.arrivals.rate_rps={OVERLOAD_RPS}"]
+        return [*self.setting, f"workload.arrivals.rate_rps={OVERLOAD_RPS}"]
 
     def overrides(self, saturation_rps: float) -> list[str]:
         """Return the overrides of the case, given the saturation throughput of one unit."""
         replicas = [f"cluster.replicas={self.units}"] if self.units > 1 else []
         rate_rps = self.load * self.units * saturation_rps
-        return [STEP_TIMES, *self.setting, *replicas, f"workload.arrivals.rate_rps={rate_rps}"]
+        return [*self.setting, *replicas, f"workload.arrivals.rate_rps={rate_rps}"]
 
 
 def _fixed(input_tokens: int, output_tokens: int) -> tuple[str, ...]:
@@ -48,8 +49,9 @@ def _fixed(input_tokens: int, output_tokens: int) -> tuple[str, ...]:
 
 
 #: The default model on four of a node's GPUs.
-_ONE = ("cluster.replicas=1",)
+_ONE = (ROOFLINE, "cluster.replicas=1")
 _SHORT = (*_ONE, *_fixed(512, 256))
+_SHORT_FITTED = (FITTED, "cluster.replicas=1", *_fixed(512, 256))
 _LONG = (*_ONE, *_fixed(512, 2048))
 
 #: The case that is also run at several sizes, and by sched-sim.
@@ -58,6 +60,7 @@ USUAL = Case("one80", "512 in / 256 out, one replica, 80% load", 0.80, _SHORT)
 CASES = (
     Case("one30", "512 in / 256 out, one replica, 30% load", 0.30, _SHORT),
     USUAL,
+    Case("fitted80", f"{USUAL.name}, fitted step times", USUAL.load, _SHORT_FITTED),
     Case("one95", "512 in / 256 out, one replica, 95% load", 0.95, _SHORT),
     Case("long80", "512 in / 2,048 out, one replica, 80% load", 0.80, _LONG),
     Case("replicas", "512 in / 256 out, 100 replicas, least outstanding, 80% load", 0.80, _SHORT, 100, 5),
@@ -65,7 +68,7 @@ CASES = (
         "disaggregated",
         "512 in / 256 out, a prefill and a decode replica, 80% load",
         0.80,
-        ("scheduler=disaggregated", *_fixed(512, 256)),
+        (ROOFLINE, "scheduler=disaggregated", *_fixed(512, 256)),
     ),
     Case(
         "tight",
