@@ -39,6 +39,18 @@ def test_the_operations_sum_to_the_step(
     assert rows[-1] == pytest.approx(1e3 * step_time.mixed(*step), abs=0.001)
 
 
+@pytest.mark.parametrize("model", ["llama3.1-8b", "llama3.1-405b"])
+def test_nothing_is_cut_off_on_a_narrow_terminal(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    out = printed(
+        capfd, f"model={model}", "cluster.tensor_parallel_size=8", "cluster.replicas=1", "--batch", "256"
+    )
+    assert "bound by" in out
+    assert "…" not in out
+
+
 def test_each_pool_has_a_table(capfd: pytest.CaptureFixture[str]) -> None:
     out = printed(capfd, "scheduler=disaggregated", "cluster.prefill.gpu=h200-sxm")
     assert "on 4 x h200-sxm, prefill" in out

@@ -203,10 +203,14 @@ class FittedStepTime:
                 yield Operation(name, 0.0, 0.0, spent_s, "latency" if tokens < 512 else "memory")
 
     def _kernel(self, name: str, flops: float, hbm_bytes: float, peak: float, spent_s: float) -> Operation:
-        """Return an operation from what one GPU does in it: bound by what most of its time is needed for."""
+        """Return an operation from what one GPU does in it, and what bounds it.
+
+        That is arithmetic or bandwidth, whichever the datasheet's time is longer for; or latency (launches,
+        too few blocks to fill the GPU) where neither would take a quarter of the time that is spent.
+        """
         compute_s, memory_s = flops / peak, hbm_bytes / self._gpu.hbm_bytes_per_s
         bound: Bound = "compute" if compute_s > memory_s else "memory"
-        if max(compute_s, memory_s) < spent_s / 2:
+        if max(compute_s, memory_s) < spent_s / 4:
             bound = "latency"
         return Operation(name, flops * self._gpus, hbm_bytes * self._gpus, spent_s, bound)
 

@@ -15,6 +15,9 @@ from servesim.cost.step_time import Operation
 from servesim.scenario import Scenario
 from servesim.screen.figures import number, percent
 
+#: From this many columns on, the columns of the table stand two blanks apart.
+WIDE = 90
+
 
 class Step(NamedTuple):
     """Decodes with their total context, and prefill chunks of (new, cached) tokens."""
@@ -44,12 +47,13 @@ def print_step(scenario: Scenario, pool: Deployment, step: Step, out: Console) -
     out.print(Text(f"{model} on {gpus} x {pool.gpu.name}, {pool.role}: {step}", style="bold"))
     operations = pool.step_time.breakdown(step.sequences, step.context, step.chunks)
     total_s = sum(one.seconds for one in operations)
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    gap = 2 if out.width >= WIDE else 1
+    table = Table(box=None, padding=(0, gap, 0, 0), header_style="bold")
     for heading in ("", "operation"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("GFLOP", "GB", "ms", "share", "of peak", "of bandwidth"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("bound by", no_wrap=True)
+        table.add_column(heading, no_wrap=True, vertical="bottom")
+    for heading in ("TFLOP", "GB", "ms", "share", "of\npeak", "of\nbandwidth"):
+        table.add_column(heading, justify="right", no_wrap=True, vertical="bottom")
+    table.add_column("bound by", no_wrap=True, vertical="bottom")
     for letter, one in zip(letters(operations), operations, strict=True):
         table.add_row(
             letter, one.name, *_figures(one, pool, scenario.model.weights_dtype, total_s), one.bound
@@ -57,7 +61,7 @@ def print_step(scenario: Scenario, pool: Deployment, step: Step, out: Console) -
     flops, moved = (
         sum(values) for values in zip(*((one.flops, one.bytes) for one in operations), strict=True)
     )
-    table.add_row("", "step", number(flops, 1e-9), number(moved, 1e-9), f"{total_s * 1e3:.3f}", "100.0%")
+    table.add_row("", "step", number(flops, 1e-12), number(moved, 1e-9), f"{total_s * 1e3:.3f}", "100.0%")
     out.print(table)
 
 
@@ -74,7 +78,7 @@ def _figures(one: Operation, pool: Deployment, weights_dtype: str, total_s: floa
     rate = gpu.nvlink_bytes_per_s if one.name == "all_reduce" else gpu.hbm_bytes_per_s
     compute, moved = one.flops / peak / gpus / one.seconds, one.bytes / rate / gpus / one.seconds
     return [
-        number(one.flops, 1e-9) if one.flops else "",
+        number(one.flops, 1e-12) if one.flops else "",
         number(one.bytes, 1e-9) if one.bytes else "",
         f"{one.seconds * 1e3:.3f}",
         percent(one.seconds / total_s),
