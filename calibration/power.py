@@ -20,6 +20,7 @@ from calibration.fit.errors import Errors
 from calibration.fit.job import Array
 from calibration.fit.jobs import CONF, gpu_named, model_named
 from calibration.sources.runs import read_runs
+from calibration.sources.tidy import SourceError
 from calibration.terms import number, provenance
 from servesim.cost.power import BoardPower
 from servesim.cost.step_time import GraphSizes
@@ -81,12 +82,16 @@ def static_batches(data: Path) -> pd.DataFrame:
     for none.
 
     Raises:
-        SourceError: where the file or a column is missing.
+        SourceError: where the file or a column is missing, or all runs are of one tensor parallel size.
     """
     table = read_runs(data, STATIC_BATCHES, [*RUN, *MEASURED, "hardware"])
     measured = (table.hardware == HARDWARE) & (table.average_power > 0)
     kept = table[measured & (table.prompt_size <= LONGEST_PROMPT)]
     points = kept.groupby(RUN, as_index=False)[MEASURED].median()
+    if points.tensor_parallel.nunique() < 2:
+        raise SourceError(
+            f"{data / STATIC_BATCHES}: needs measured runs of two tensor parallel sizes or more"
+        )
     return points.assign(
         prompt_s=points.prompt_time / 1e3,
         token_s=points.token_time / 1e3,

@@ -19,6 +19,7 @@ from calibration.fit.errors import Errors
 from calibration.fit.job import Array
 from calibration.fit.jobs import CONF, gpu_named
 from calibration.sources.runs import read_runs
+from calibration.sources.tidy import SourceError
 from calibration.terms import number, provenance
 from servesim.cluster.transfer import Transfer, TransferOverhead
 
@@ -77,9 +78,12 @@ def transfers(data: Path) -> pd.DataFrame:
     """Return one row per transfer: ``prompt_tokens``, ``bytes`` and ``seconds``.
 
     Raises:
-        SourceError: where the file or a column is missing.
+        SourceError: where the file or a column is missing, or too few are there to fit and to hold out.
     """
     table = read_runs(data, TRANSFERS, ["prompt_tokens", "transfer_ms"])
+    fitted = int((table.prompt_tokens <= LONGEST_FITTED).sum())
+    if fitted < 2 or fitted == len(table):
+        raise SourceError(f"{data / TRANSFERS}: needs prompts on both sides of {LONGEST_FITTED} tokens")
     return table[["prompt_tokens"]].assign(
         bytes=table.prompt_tokens * BYTES_PER_TOKEN, seconds=table.transfer_ms / 1e3
     )

@@ -114,20 +114,24 @@ def test_shares_by_hand() -> None:
 def test_repetitions_are_one_run_and_what_was_not_measured_is_none(tmp_path: Path) -> None:
     data = write(
         tmp_path,
-        prompt_size=[128, 128, 128, 256, 2 * LONGEST_PROMPT, 128],
-        prompt_time=[80.0, 90.0, 85.0, 100.0, 100.0, 80.0],
-        average_power=[0.5, 0.5, 0.5, 0.0, 0.5, 0.5],
-        hardware=[HARDWARE] * 5 + ["h100-80gb"],
+        tensor_parallel=[2, 2, 2, 2, 2, 2, 4],
+        prompt_size=[128, 128, 128, 256, 2 * LONGEST_PROMPT, 128, 128],
+        prompt_time=[80.0, 90.0, 85.0, 100.0, 100.0, 80.0, 50.0],
+        average_power=[0.5, 0.5, 0.5, 0.0, 0.5, 0.5, 0.4],
+        hardware=[HARDWARE] * 5 + ["h100-80gb", HARDWARE],
     )
     points = static_batches(data)
-    assert len(points) == 1
-    assert (points.prompt_s[0], points.power_w[0]) == (0.085, 200.0)
+    assert points.tensor_parallel.tolist() == [2, 4]
+    assert points.prompt_s.tolist() == [0.085, 0.05]
+    assert points.power_w.tolist() == [200.0, 160.0]
 
 
-def test_a_file_that_is_missing_or_lacks_a_column_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_or_lacks_what_is_needed_is_told(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="there is no such file"):
         static_batches(tmp_path)
     path = write(tmp_path, batch_size=[1]) / STATIC_BATCHES
+    with pytest.raises(SourceError, match="two tensor parallel sizes or more"):
+        static_batches(tmp_path)
     pd.read_csv(path).drop(columns="average_power").to_csv(path, index=False)
     with pytest.raises(SourceError, match="columns average_power are missing"):
         static_batches(tmp_path)

@@ -72,9 +72,15 @@ def test_the_simulator_moves_the_same_bytes_in_the_same_time() -> None:
     assert landed == pytest.approx(fit.seconds().tolist())
 
 
-def test_a_file_that_is_missing_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_or_has_too_few_transfers_is_told(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="there is no such file"):
         transfers(tmp_path)
+    path = tmp_path / TRANSFERS
+    path.parent.mkdir()
+    for prompts in ([128, 256], [128, 8192]):
+        pd.DataFrame({"prompt_tokens": prompts, "transfer_ms": 1.0}).to_csv(path, index=False)
+        with pytest.raises(SourceError, match="prompts on both sides of 4096 tokens"):
+            transfers(tmp_path)
 
 
 def test_longer_prompts_are_predicted() -> None:
