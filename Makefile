@@ -26,6 +26,7 @@ check: .venv/installed test lint types layers
 calibrate: .venv/installed
 	.venv/bin/pip install --quiet --editable '.[calibration]'
 	.venv/bin/python -m calibration fit
+	$(if $(DATA),for terms in overhead power transfer; do .venv/bin/python -m calibration $$terms --data $(DATA) || exit; done)
 
 .venv/installed: pyproject.toml
 	python3.11 -m venv .venv

@@ -1,20 +1,46 @@
-"""``python -m calibration``: fit profiles, print their errors, and check them against independent tables."""
+"""``python -m calibration``: fit profiles, print their errors, check them against independent tables.
+
+``overhead``, ``power`` and ``transfer`` fit the terms of measured runs, which lie in a folder of data.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
+from typing import NamedTuple
 
+from calibration.fit.jobs import CONF
 from calibration.fit.profile import fit_profile
 from calibration.independent import findings
+from calibration.overhead import fit_overheads
+from calibration.power import fit_power, power_table
 from calibration.sources.aiconfigurator import VERSIONS
 from calibration.sources.tidy import SourceError
 from calibration.sources.wheel import Wheel
 from calibration.tables import error_table, independent_table, projection_table
+from calibration.terms import term_table
+from calibration.transfer import fit_transfer, transfer_table
 
-CALIBRATION = Path(__file__).parents[1] / "conf" / "calibration"
+CALIBRATION = CONF / "calibration"
+
+
+class Terms(NamedTuple):
+    """Terms fitted on measured runs: their group in ``conf``, what they say, how they are fitted."""
+
+    group: str
+    about: str
+    fit: Callable[[Path, Path], list[Path]]
+    table: Callable[[Path], Iterator[str]] | None = None
+
+
+TERMS = {
+    "overhead": Terms("engine_overhead", "what engines add to their kernels", fit_overheads),
+    "power": Terms("board_power", "what the shares of peak weigh in board power", fit_power, power_table),
+    "transfer": Terms("transfer_overhead", "what KV transfers lose on the way", fit_transfer, transfer_table),
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,6 +68,11 @@ def _parser() -> argparse.ArgumentParser:
     check.set_defaults(run=print_check)
     for verb in (fit, errors, check):
         verb.add_argument("--out", type=Path, default=CALIBRATION, help="folder of the profiles")
+    for name, terms in TERMS.items():
+        verb = verbs.add_parser(name, help=f"fit to measured runs {terms.about}")
+        verb.add_argument("--data", type=Path, required=True, help="folder of the measured runs")
+        verb.add_argument("--out", type=Path, default=CONF / terms.group, help="folder of the files")
+        verb.set_defaults(run=fit_terms, terms=terms)
     return parser
 
 
@@ -57,6 +88,14 @@ def fit_profiles(given: argparse.Namespace) -> None:
         path = given.out / f"{profile.name}.yaml"
         path.write_text(profile.text())
         print(f"{path}: {len(profile.fits)} fits in {perf_counter() - start:.0f} s", flush=True)
+
+
+def fit_terms(given: argparse.Namespace) -> None:
+    """Fit terms to measured runs, write their files, and print what was fitted and how far off it is."""
+    files = given.terms.fit(given.data, given.out)
+    print(*files, "", *term_table(files), sep="\n")
+    if given.terms.table:
+        print("", *given.terms.table(given.data), sep="\n")
 
 
 def print_errors(given: argparse.Namespace) -> None:

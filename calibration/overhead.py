@@ -19,6 +19,8 @@ from scipy.optimize import least_squares
 from calibration.fit.errors import Errors
 from calibration.fit.job import Array
 from calibration.fit.jobs import CONF, gpu_named, model_named
+from calibration.sources.runs import read_runs
+from calibration.terms import number, provenance
 from servesim.cost.fitted import FittedStepTime
 from servesim.cost.memory import memory_sheet
 from servesim.cost.overhead import EngineOverhead
@@ -27,6 +29,7 @@ from servesim.cost.steady import steady
 
 #: The runs below the folder of measured data, and where they are from.
 CLOSED_LOOP = Path("serving", "h100_closed_loop.csv")
+COLUMNS = ["backend", "backend_version", "tp_size", "isl", "osl", "concurrency", "silicon_tpot_ms"]
 GPU = "h100-sxm"
 
 #: Limits of a step, which the runs do not state: defaults of ``vllm serve`` and ``trtllm-serve`` on an H100.
@@ -78,7 +81,7 @@ RUNS = (
 def fit_overheads(data: Path, out: Path = CONF / "engine_overhead") -> list[Path]:
     """Fit every engine of RUNS, write its file, and return the files."""
     out.mkdir(parents=True, exist_ok=True)
-    table = pd.read_csv(data / CLOSED_LOOP)
+    table = read_runs(data, CLOSED_LOOP, COLUMNS)
     written = []
     for runs in RUNS:
         rows = table[table.backend == runs.backend]
@@ -130,10 +133,10 @@ class Fit:
     def text(self) -> str:
         """Return the YAML file."""
         scaled = {
-            name: _number(least + scale * term)
+            name: number(least + scale * term)
             for (name, (scale, least)), term in zip(TERMS.items(), self.terms, strict=True)
         }
-        said = yaml.safe_dump({"provenance": self._provenance()}, sort_keys=False, width=110)
+        said = provenance(self._provenance())
         return _FILE.format(
             name=self.runs.name, engine=self.runs.backend, version=self.version, provenance=said, **scaled
         )
@@ -149,12 +152,6 @@ class Fit:
             "held_out": asdict(self.errors(True)),
             "held_out_kernels_alone": asdict(self.errors(True, kernels_alone=True)),
         }
-
-
-def _number(value: float) -> str:
-    """Return a number of four digits as YAML 1.1 reads one: with a point in its mantissa."""
-    mantissa, e, exponent = f"{value:.4g}".partition("e")
-    return (mantissa if "." in mantissa else f"{mantissa}.0") + e + exponent
 
 
 @cache

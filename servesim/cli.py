@@ -57,6 +57,7 @@ _GROUPS = (
     "pricing",
     "calibration",
     "engine_overhead",
+    "board_power",
 )
 _VERBS = ("plan", "dashboard", "memory", "trace", "validate")
 

@@ -19,6 +19,7 @@ from servesim.cost.gpu import Gpu
 from servesim.cost.memory import MemorySheet, memory_sheet
 from servesim.cost.model import Model
 from servesim.cost.overhead import EngineOverhead
+from servesim.cost.power import BoardPower
 from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
 from servesim.engine.continuous import Continuous
@@ -46,6 +47,7 @@ class Scenario:
     slo: Slo
     pricing: Pricing
     engine_overhead: EngineOverhead | None = quantity(default=None)
+    board_power: BoardPower = quantity(default=BoardPower())
     ignore_capacity: bool = quantity(default=False)
     seed: int = quantity(at_least=0, default=0)
     steady: bool = quantity(default=False)

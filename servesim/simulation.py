@@ -77,6 +77,7 @@ def run(scenario: Scenario, folder: Path | None = None, progress: Progress | Non
         slo=scenario.slo,
         pricing=scenario.pricing,
         weights_dtype=scenario.model.weights_dtype,
+        board_power=scenario.board_power,
         calibration=scenario.calibration.name,
         scenario=scenario.as_dict(),
         transfer=scenario.transfer(),

@@ -102,6 +102,7 @@ def test_every_option_is_told() -> None:
         "workload",
         "workload/arrivals",
         "workload/lengths",
+        "board_power",
         "slo",
     }
     for group, cell in table.items():

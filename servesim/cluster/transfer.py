@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Literal
 
@@ -14,17 +14,32 @@ from servesim.engine.clock import ARRIVAL, Alarm, Clock
 
 
 @dataclass(frozen=True)
+class TransferOverhead:
+    """What a KV transfer between nodes loses against its NICs, fitted on measured transfers.
+
+    It moves at ``nic_efficiency`` of their line rate (headers, and blocks that are sent one by one), after
+    ``nic_setup_s`` beside the network's latency (the handshake, posting the blocks, waiting for the last).
+    """
+
+    name: str = quantity()
+    nic_efficiency: float = quantity("share of line rate", above=0, at_most=1)
+    nic_setup_s: float = quantity("s", at_least=0)
+    provenance: Mapping[str, Any] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class Transfer:
     """The link of each GPU over which KV travels.
 
     ``auto`` is NVLink where both pools fit into one node and the NIC otherwise. A replica sends and
     receives over the links of all its GPUs at once, each rank its own heads. Bandwidth and latency are the
-    GPU's unless given here.
+    GPU's, on the NIC with the ``overhead`` of a transfer; what is given here stands in place of both.
     """
 
     link: Literal["auto", "nvlink", "nic", "pcie"] = quantity(default="auto")
     bandwidth_bytes_per_s: float | None = quantity("bytes/s per GPU", at_least=1, default=None)
     latency_s: float | None = quantity("s", at_least=0, default=None)
+    overhead: TransferOverhead | None = quantity(default=None)
 
     def as_built(self, gpus: Sequence[Gpu], one_node: bool) -> dict[str, Any]:
         """Return the link between GPUs as it comes out: its name, the slower end's bytes/s, the latency."""
@@ -35,15 +50,22 @@ class Transfer:
         }
 
     def bandwidth(self, gpu: Gpu, one_node: bool) -> float:
-        """Return the bandwidth of one GPU's link, in one direction, in bytes/s."""
-        own = {"nvlink": gpu.nvlink_bytes_per_s, "nic": gpu.nic_bytes_per_s, "pcie": gpu.pcie_bytes_per_s}
+        """Return the bandwidth that KV gets of one GPU's link, in one direction, in bytes/s."""
+        efficiency = self.overhead.nic_efficiency if self.overhead else 1.0
+        own = {
+            "nvlink": gpu.nvlink_bytes_per_s,
+            "nic": efficiency * gpu.nic_bytes_per_s,
+            "pcie": gpu.pcie_bytes_per_s,
+        }
         return self.bandwidth_bytes_per_s or own[self._link(one_node)]
 
     def latency(self, gpu: Gpu, one_node: bool) -> float:
         """Return the time from the start of a transfer to its first byte, in s."""
         if self.latency_s is not None:
             return self.latency_s
-        return gpu.nic_latency_s if self._link(one_node) == "nic" else gpu.nvlink_latency_s
+        if self._link(one_node) != "nic":
+            return gpu.nvlink_latency_s
+        return gpu.nic_latency_s + (self.overhead.nic_setup_s if self.overhead else 0.0)
 
     def _link(self, one_node: bool) -> str:
         if self.link == "auto":

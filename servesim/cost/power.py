@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from servesim.check import quantity
 from servesim.cost.gpu import Gpu
 
-#: Weights of the compute and the bandwidth share in board power. Assumed: nothing has been fitted to
-#: measured power yet.
-COMPUTE_WEIGHT = 1.0
-BANDWIDTH_WEIGHT = 1.0
 
+@dataclass(frozen=True)
+class BoardPower:
+    """What the compute and the bandwidth share weigh in the power of a GPU's board.
 
-def power_w(compute_share: ArrayLike, bandwidth_share: ArrayLike, gpu: Gpu) -> NDArray[np.float64]:
-    """Return the board power of one GPU (W): idle + (max - idle) x min(1, a x compute + b x bandwidth).
-
-    The shares are of the GPU's peak FLOP/s and HBM bandwidth; both 0 is an idle GPU. The weights a and b
-    are assumed to be 1.
+    In a step it draws idle + (max - idle) x min(1, a x compute share + b x bandwidth share), between steps
+    the idle power. The shares are of the GPU's peak FLOP/s and HBM bandwidth, each from 0 to 1. Weights
+    above 1 mean that the board reaches its limit before the peak. Weights of 1 are an assumption; those of
+    ``conf/board_power`` that carry a ``provenance`` are fitted on measured power.
     """
-    compute = COMPUTE_WEIGHT * np.asarray(compute_share, dtype=np.float64)
-    bandwidth = BANDWIDTH_WEIGHT * np.asarray(bandwidth_share, dtype=np.float64)
-    return gpu.idle_w + (gpu.max_w - gpu.idle_w) * np.minimum(1.0, compute + bandwidth)
 
+    name: str = quantity(default="assumed")
+    compute_weight: float = quantity(at_least=0, default=1.0)
+    bandwidth_weight: float = quantity(at_least=0, default=1.0)
+    provenance: Mapping[str, Any] | None = field(default=None, compare=False)
 
-def energy_joules(
-    compute_share: ArrayLike, bandwidth_share: ArrayLike, seconds: ArrayLike, gpu: Gpu
-) -> NDArray[np.float64]:
-    """Return the energy of one GPU (J) over ``seconds`` at these shares; arrays broadcast."""
-    return power_w(compute_share, bandwidth_share, gpu) * np.asarray(seconds, dtype=np.float64)
+    def power_w(self, compute_share: ArrayLike, bandwidth_share: ArrayLike, gpu: Gpu) -> NDArray[np.float64]:
+        """Return the board power of one GPU (W) at these shares; both 0 is an idle GPU."""
+        compute = self.compute_weight * np.asarray(compute_share, dtype=np.float64)
+        bandwidth = self.bandwidth_weight * np.asarray(bandwidth_share, dtype=np.float64)
+        return np.minimum(gpu.max_w, gpu.idle_w + (gpu.max_w - gpu.idle_w) * (compute + bandwidth))
+
+    def energy_joules(
+        self, compute_share: ArrayLike, bandwidth_share: ArrayLike, seconds: ArrayLike, gpu: Gpu
+    ) -> NDArray[np.float64]:
+        """Return the energy of one GPU (J) over ``seconds`` at these shares; arrays broadcast."""
+        return self.power_w(compute_share, bandwidth_share, gpu) * np.asarray(seconds, dtype=np.float64)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from servesim.cluster.deployment import Deployment
+from servesim.cost.power import BoardPower
 from servesim.results.accounting import Facts, accounting
 from servesim.results.calibrated import calibrated
 from servesim.results.gaps import token_gaps
@@ -34,6 +35,7 @@ def summarise(
     slo: Slo,
     pricing: Pricing,
     weights_dtype: str,
+    board_power: BoardPower,
     calibration: str,
     scenario: Mapping[str, Any],
     transfer: Mapping[str, Any] | None,
@@ -54,6 +56,7 @@ def summarise(
         slo: what makes a request good.
         pricing: the price of a GPU hour.
         weights_dtype: the dtype of the model's weights, whose peak the compute share is of.
+        board_power: what power the shares of peaks amount to.
         calibration: the name of the profile behind the step times.
         scenario: the resolved configuration, kept as it is.
         transfer: the links between two pools, kept as they are.
@@ -71,7 +74,7 @@ def summarise(
     delivered = volume_in(window, records, itl_n) if in_window else volume(records, kept)
     good = int((slo.good(records) & sent).sum())
     gpus = sum(pool.gpus for pool in deployments)
-    used = usage(records, deployments, weights_dtype, window)
+    used = usage(records, deployments, weights_dtype, board_power, window)
     summary = {
         "scenario": scenario,
         "traffic": traffic(records),
@@ -89,7 +92,7 @@ def summarise(
         "memory": {pool.role: pool.memory() for pool in deployments},
         "transfer": transfer,
         "cost": cost(pricing, deployments, window, delivered, good if slo.asks else nan),
-        "energy": energy(used, window.length_s, delivered.output_tokens),
+        "energy": energy(used, board_power, window.length_s, delivered.output_tokens),
         "calibration": calibrated(records, deployments, calibration),
         "simulator": simulator(records, facts),
     }

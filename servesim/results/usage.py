@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from servesim.cluster.deployment import Deployment
-from servesim.cost.power import BANDWIDTH_WEIGHT, COMPUTE_WEIGHT, energy_joules, power_w
+from servesim.cost.power import BoardPower
 from servesim.results.columns import pools_of
 from servesim.results.rates import ratio
 from servesim.results.records import Records
@@ -40,6 +40,7 @@ class Usage:
     """
 
     pool: Deployment
+    board_power: BoardPower
     peak_flops: float
     busy_s: float = 0.0
     flops: float = 0.0
@@ -57,7 +58,9 @@ class Usage:
         self.flops += float((flops * share).sum())
         self.hbm_bytes += float((hbm_bytes * share).sum())
         self.block_s += float((blocks * inside_s).sum())
-        self.step_joules += gpus * float(energy_joules(compute, bandwidth, inside_s, gpu).sum())
+        self.step_joules += gpus * float(
+            self.board_power.energy_joules(compute, bandwidth, inside_s, gpu).sum()
+        )
 
     def shares(self, length_s: float) -> dict[str, float]:
         """Return the mean shares of the pool's peaks, of its KV blocks, and of its time spent in steps."""
@@ -73,18 +76,22 @@ class Usage:
     def joules(self, length_s: float) -> float:
         """Return the energy of the pool over the window: its steps, and idle power the rest of the time."""
         idle_s = self.pool.gpus * length_s - self.pool.tensor_parallel_size * self.busy_s
-        return self.step_joules + idle_s * float(power_w(0.0, 0.0, self.pool.gpu))
+        return self.step_joules + idle_s * float(self.board_power.power_w(0.0, 0.0, self.pool.gpu))
 
 
 def usage(
-    records: Records, deployments: Sequence[Deployment], weights_dtype: str, window: Window
+    records: Records,
+    deployments: Sequence[Deployment],
+    weights_dtype: str,
+    board_power: BoardPower,
+    window: Window,
 ) -> list[Usage]:
     """Return the usage of each pool within the window.
 
     A leap that crosses an end of the window counts with the share of its time inside. KV blocks are taken
     to grow evenly over a leap (the trapezoid rule), and to be empty between steps.
     """
-    used = [Usage(pool, pool.gpu.peak_flops(weights_dtype)) for pool in deployments]
+    used = [Usage(pool, board_power, pool.gpu.peak_flops(weights_dtype)) for pool in deployments]
     for replica, start_s, first_s, increment_s, steps, *amounts, first, last in records.step_table.groups(
         *_COLUMNS
     ):
@@ -109,11 +116,17 @@ def utilisation(used: Sequence[Usage], length_s: float) -> dict[str, Any]:
     return {**mean, "roles": own if len(used) > 1 else None}
 
 
-def energy(used: Sequence[Usage], length_s: float, output_tokens: int) -> dict[str, Any]:
+def energy(
+    used: Sequence[Usage], board_power: BoardPower, length_s: float, output_tokens: int
+) -> dict[str, Any]:
     """Return the energy of all boards over the window (J), per token emitted in it, and what it rests on."""
     joules = sum(usage.joules(length_s) for usage in used)
     return {
         "joules": joules,
         "joules_per_output_token": ratio(joules, output_tokens),
-        "power_weights": {"compute": COMPUTE_WEIGHT, "bandwidth": BANDWIDTH_WEIGHT, "source": "assumed"},
+        "power_weights": {
+            "compute": board_power.compute_weight,
+            "bandwidth": board_power.bandwidth_weight,
+            "source": board_power.name,
+        },
     }

@@ -83,13 +83,19 @@ def _sections(
     yield "Per user", _per_user(summary["latency"]["interactivity"])
     yield "Goodput", _goodput(summary["goodput"])
     yield "Cost", _cost(summary)
-    joules = number(summary["energy"]["joules_per_output_token"])
-    yield "Energy", f"{joules} J per output token (board power assumed, not measured)"
+    yield "Energy", _energy(summary["energy"])
     yield "Load", _load(summary)
     yield "Notes", "\n".join(notes(summary, trace)) or "none"
     if folder is not None:
         names = ", ".join(sorted(path.name for path in folder.iterdir() if path.is_file()))
         yield "Files", f"{folder}/: {names}"
+
+
+def _energy(energy: Mapping[str, Any]) -> str:
+    weights = energy["power_weights"]
+    shares = (f"{number(weights[name])} x {name}" for name in ("compute", "bandwidth"))
+    modelled = f"board power modelled, with {' + '.join(shares)} share"
+    return f"{number(energy['joules_per_output_token'])} J per output token ({modelled})"
 
 
 def _model(scenario: Mapping[str, Any]) -> str:

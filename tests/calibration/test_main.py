@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from calibration.__main__ import CALIBRATION, main
+from calibration.__main__ import CALIBRATION, TERMS, main
+from calibration.fit.jobs import CONF
 from calibration.independent import findings
 from calibration.sources import wheel
+from calibration.terms import term_table
 from tests.shared import shared_data
 
 #: Largest bias (%) of the H100 profile on the projections that others timed, by rows.
@@ -43,3 +45,23 @@ def test_projections_that_others_timed_are_near() -> None:
     for found in of_the_h100:
         assert abs(found.errors.bias) < MOST_BIAS[found.part]
         assert found.errors.mape < found.datasheet.mape
+
+
+@pytest.mark.parametrize("verb", TERMS)
+def test_terms_are_fitted_written_and_told(
+    verb: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / TERMS[verb].group
+    assert main([verb, "--data", str(shared_data("serving").parent), "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    written = sorted(out.iterdir())
+    assert {path.name for path in written} <= {path.name for path in (CONF / out.name).iterdir()}
+    assert [str(path) for path in written if str(path) not in printed] == []
+    assert [line for line in term_table(written) if line not in printed] == []
+
+
+def test_terms_without_the_data_say_what_is_missing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["transfer", "--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
+    assert "there is no such file" in capsys.readouterr().err

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from servesim.check import problems
 from servesim.cluster.deployment import Deployment
-from servesim.cluster.transfer import Links, Transfer
+from servesim.cluster.transfer import Links, Transfer, TransferOverhead
+from servesim.config.loading import load
 from servesim.engine.clock import Clock
+from tests.cost.shipped import CONF
 from tests.results.made import GPU, pool
 
 Sending = tuple[float, int, int, float]
@@ -178,6 +182,64 @@ def test_figures_of_the_users_own() -> None:
     transfer = Transfer(bandwidth_bytes_per_s=3.0, latency_s=0.0)
     assert transfer.bandwidth(LINKED, True) == 3.0
     assert transfer.latency(LINKED, True) == 0.0
+
+
+OVERHEAD = TransferOverhead("", nic_efficiency=0.5, nic_setup_s=0.125)
+
+
+@pytest.mark.parametrize("link", ["nic", "nvlink", "pcie"])
+def test_only_the_nic_loses_to_the_overhead(link: str) -> None:
+    plain, burdened = (Transfer(link=link, overhead=overhead) for overhead in (None, OVERHEAD))
+    lost = link == "nic"
+    assert burdened.bandwidth(LINKED, False) == plain.bandwidth(LINKED, False) * (0.5 if lost else 1.0)
+    assert burdened.latency(LINKED, False) == plain.latency(LINKED, False) + (0.125 if lost else 0.0)
+
+
+def test_figures_of_the_users_own_stand_in_place_of_the_overhead() -> None:
+    transfer = Transfer(link="nic", bandwidth_bytes_per_s=3.0, latency_s=0.25, overhead=OVERHEAD)
+    assert transfer.bandwidth(LINKED, False) == 3.0
+    assert transfer.latency(LINKED, False) == 0.25
+
+
+@given(
+    efficiency=st.floats(0.01, 1),
+    better=st.floats(1, 2),
+    setup_s=st.floats(0, 1),
+    longer_s=st.floats(0, 1),
+    size_bytes=st.floats(1, 1e3),
+)
+def test_a_transfer_takes_no_longer_with_less_overhead(
+    efficiency: float, better: float, setup_s: float, longer_s: float, size_bytes: float
+) -> None:
+    """Never faster than the line rate; a better efficiency and a shorter setup never make it slower."""
+
+    def seconds(overhead: TransferOverhead | None) -> float:
+        transfer = Transfer(link="nic", overhead=overhead)
+        return size_bytes / transfer.bandwidth(LINKED, False) + transfer.latency(LINKED, False)
+
+    taken_s = seconds(TransferOverhead("", efficiency, setup_s))
+    assert taken_s >= seconds(None)
+    assert seconds(TransferOverhead("", min(efficiency * better, 1.0), setup_s)) <= taken_s
+    assert seconds(TransferOverhead("", efficiency, setup_s + longer_s)) >= taken_s
+
+
+def test_the_fitted_overhead_is_the_default_between_nodes() -> None:
+    """Two H100 nodes: 50 GB/s x 0.698 for each GPU, after 5 us and the setup."""
+    across = ("scheduler=disaggregated", "cluster.transfer.link=nic")
+    fitted = TransferOverhead(**yaml.safe_load((CONF / "transfer_overhead" / "mooncake.yaml").read_text()))
+    assert not list(problems(fitted))
+    assert load(*across).transfer() == {
+        "link": "nic",
+        "bandwidth_bytes_per_s": pytest.approx(fitted.nic_efficiency * 50e9),
+        "latency_s": pytest.approx(5e-6 + fitted.nic_setup_s),
+    }
+    line_rate = load(*across, "cluster.transfer.overhead=null").transfer()
+    assert line_rate == {"link": "nic", "bandwidth_bytes_per_s": 50e9, "latency_s": 5e-6}
+    assert load("scheduler=disaggregated").transfer() == {
+        "link": "nvlink",
+        "bandwidth_bytes_per_s": 450e9,
+        "latency_s": 0.6e-6,
+    }
 
 
 def test_a_replica_sends_over_the_links_of_all_its_gpus() -> None:

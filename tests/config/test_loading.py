@@ -52,8 +52,9 @@ def test_the_default_is_a_70b_on_one_node_under_continuous_batching() -> None:
 
 @pytest.mark.parametrize(("group", "option"), CHOICES)
 def test_every_shipped_option_builds(group: str, option: str) -> None:
-    beside = {"cluster": f"scheduler={option}"}.get(group, "seed=1")
-    load(f"{group}={option}", beside, "ignore_capacity=true")
+    beside = {"cluster": f"scheduler={option}", "transfer_overhead": "scheduler=disaggregated"}
+    place = "@cluster.transfer.overhead" if group == "transfer_overhead" else ""
+    load(f"{group}{place}={option}", beside.get(group, "seed=1"), "ignore_capacity=true")
 
 
 def test_every_group_has_a_default_that_a_folder_offers() -> None:

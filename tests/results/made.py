@@ -9,6 +9,7 @@ from typing import Any
 from servesim.cluster.deployment import Deployment, Role
 from servesim.cost.gpu import Gpu
 from servesim.cost.memory import MemorySheet
+from servesim.cost.power import BoardPower
 from servesim.engine.log import COMPLETED, GAP_FIELDS, QUEUED, REQUEST_FIELDS, STEP_FIELDS
 from servesim.results.accounting import Facts
 from servesim.results.pricing import Pricing
@@ -124,6 +125,7 @@ def summary(made: Records, pools: list[Deployment] | None = None, **options: Any
         "slo": Slo(ttft_s=0.5, tpot_s=0.1875),
         "pricing": Pricing(),
         "weights_dtype": "bf16",
+        "board_power": BoardPower(),
         "calibration": "roofline",
         "scenario": {"seed": 0},
         "transfer": None,

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from servesim.cost.power import BoardPower
 from servesim.engine.log import DROPPED, PROMPT_TOO_LONG, RUNNING
 from servesim.results.pricing import Pricing
 from servesim.results.records import Records
@@ -154,7 +155,14 @@ def test_cost_and_energy_of_the_small_run(small: dict[str, Any]) -> None:
     joules = 2 * (134.2 * 0.5 + 165.6 * 0.25 + 169.6 * 0.125)
     assert small["energy"]["joules"] == pytest.approx(joules)
     assert small["energy"]["joules_per_output_token"] == pytest.approx(joules / 5)
-    assert small["energy"]["power_weights"]["source"] == "assumed"
+    assert small["energy"]["power_weights"] == {"compute": 1.0, "bandwidth": 1.0, "source": "assumed"}
+
+
+def test_heavier_weights_of_board_power() -> None:
+    """Twice the shares, of 0.171, 0.328 and 0.348, lift 100 W by 68.4, 131.2 and 139.2."""
+    got = summary(two_requests(), board_power=BoardPower("mine", 2.0, 2.0))["energy"]
+    assert got["joules"] == pytest.approx(2 * (168.4 * 0.5 + 231.2 * 0.25 + 239.2 * 0.125))
+    assert got["power_weights"] == {"compute": 2.0, "bandwidth": 2.0, "source": "mine"}
 
 
 def test_the_identity_of_cost_and_throughput_holds(small: dict[str, Any]) -> None:

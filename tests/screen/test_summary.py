@@ -21,6 +21,9 @@ def test_the_figures_are_those_of_the_summary() -> None:
     ]
     assert dollars(summary["cost"]["usd_per_million_output_tokens"]) in printed
     assert f"{number(summary['energy']['joules_per_output_token'])} J per output token" in printed
+    weights = summary["energy"]["power_weights"]
+    modelled = f"{number(weights['compute'])} x compute + {number(weights['bandwidth'])} x bandwidth share"
+    assert f"(board power modelled, with {modelled})" in unwrapped(printed)
 
 
 def test_the_memory_sheet_is_a_sum() -> None:
@@ -44,7 +47,10 @@ def test_two_pools_stand_side_by_side() -> None:
     assert (
         "1 prefill replica of 4 x h200-sxm and 2 decode replicas of 4 x h100-sxm (tensor parallel)" in words
     )
-    assert "KV over nic, 50 GB/s per GPU, 5 us latency" in words
+    transfer = summary_of(*DISAGGREGATED)["transfer"]
+    bandwidth, latency = transfer["bandwidth_bytes_per_s"] / 1e9, transfer["latency_s"] * 1e6
+    assert 25 < bandwidth < 50
+    assert f"KV over nic, {number(bandwidth)} GB/s per GPU, {number(latency)} us latency" in words
     assert len(row(printed, "KV blocks of 16 tokens, per replica")) == 2
     roles = summary_of(*DISAGGREGATED)["utilisation"]["roles"]
     for role in ("prefill", "decode"):
