@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from calibration.fit import jobs
+from calibration.conf import gpu_named
+from calibration.fit import all_reduce, decode_attention, gemm, moe, prefill_attention, quantise
 from calibration.fit.errors import Errors
 from calibration.fit.job import ALL, Fitted, Job
 from calibration.fit.projections import projection_errors
@@ -22,12 +23,12 @@ Maker = Callable[[Gpu, pd.DataFrame], Iterator[Job]]
 
 #: Each operation: who reads its table, and who makes fits of it.
 OPERATIONS: dict[str, tuple[Reader, Maker]] = {
-    "gemm": (aiconfigurator.gemm, jobs.gemm_jobs),
-    "decode_attention": (aiconfigurator.decode_attention, jobs.decode_attention_jobs),
-    "prefill_attention": (aiconfigurator.prefill_attention, jobs.prefill_attention_jobs),
-    "all_reduce": (aiconfigurator.all_reduce, jobs.all_reduce_jobs),
-    "moe": (aiconfigurator.moe, jobs.moe_jobs),
-    "quantise": (aiconfigurator.quantise, jobs.quantise_jobs),
+    "gemm": (aiconfigurator.gemm, gemm.jobs),
+    "decode_attention": (aiconfigurator.decode_attention, decode_attention.jobs),
+    "prefill_attention": (aiconfigurator.prefill_attention, prefill_attention.jobs),
+    "all_reduce": (aiconfigurator.all_reduce, all_reduce.jobs),
+    "moe": (aiconfigurator.moe, moe.jobs),
+    "quantise": (aiconfigurator.quantise, quantise.jobs),
 }
 
 DATASHEET = ("hbm_bytes_per_s", "bf16_flops_per_s", "fp8_flops_per_s", "nvlink_bytes_per_s")
@@ -131,7 +132,7 @@ class Profile:
 
 def fit_profile(wheel: Wheel, gpu_name: str, engine: str) -> Profile:
     """Fit every operation of which the package has a usable table for this GPU and engine."""
-    gpu = jobs.gpu_named(gpu_name)
+    gpu = gpu_named(gpu_name)
     fits = [job.fitted() for job in profile_jobs(wheel, gpu, engine)]
     sources = sorted(
         {source for fit in fits if "source" in fit.job.rows for source in fit.job.rows.source.unique()}

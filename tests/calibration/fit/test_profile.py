@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import yaml
 
+from calibration.conf import gpu_named
 from calibration.fit.job import Job
-from calibration.fit.jobs import gpu_named
 from calibration.fit.profile import OPERATIONS, fit_profile, profile_jobs
 from calibration.sources.aiconfigurator import VERSIONS
 from servesim.check import check
