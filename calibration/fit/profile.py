@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
+from joblib import Parallel, delayed
 
 from calibration.conf import gpu_named
 from calibration.fit import all_reduce, decode_attention, gemm, moe, prefill_attention, quantise
@@ -130,20 +133,30 @@ class Profile:
         }
 
 
-def fit_profile(wheel: Wheel, gpu_name: str, engine: str) -> Profile:
-    """Fit every operation of which the package has a usable table for this GPU and engine."""
-    gpu = gpu_named(gpu_name)
-    fits = [job.fitted() for job in profile_jobs(wheel, gpu, engine)]
-    sources = sorted(
-        {source for fit in fits if "source" in fit.job.rows for source in fit.job.rows.source.unique()}
-    )
-    return Profile(gpu, engine, wheel.version, fits, {source: wheel.sha256(source) for source in sources})
+def fit_profiles(wheel: Wheel, names: Iterable[tuple[str, str]]) -> Iterator[Profile]:
+    """Fit profiles by (GPU, engine), on all cores, and yield each when it is done.
+
+    A profile has every operation of which the package has a usable table.
+    """
+    tasks = (delayed(_fitted)(name, job) for name in names for job in profile_jobs(wheel, *name))
+    done = Parallel(n_jobs=-1, return_as="generator")(tasks)
+    for (gpu, engine), named in groupby(done, key=itemgetter(0)):
+        fits = [fit for _, fit in named]
+        tables = [fit.job.rows for fit in fits if "source" in fit.job.rows]
+        sources = sorted({source for rows in tables for source in rows.source.unique()})
+        hashes = {source: wheel.sha256(source) for source in sources}
+        yield Profile(gpu_named(gpu), engine, wheel.version, fits, hashes)
 
 
-def profile_jobs(wheel: Wheel, gpu: Gpu, engine: str) -> Iterator[Job]:
+def _fitted(name: tuple[str, str], job: Job) -> tuple[tuple[str, str], Fitted]:
+    return name, job.fitted()
+
+
+def profile_jobs(wheel: Wheel, gpu_name: str, engine: str) -> Iterator[Job]:
     """Yield the fits of a profile, none of them done yet."""
+    gpu = gpu_named(gpu_name)
     for read, make in OPERATIONS.values():
-        table = read(wheel, gpu.name, engine)
+        table = read(wheel, gpu_name, engine)
         if table is not None:
             yield from make(gpu, table)
 

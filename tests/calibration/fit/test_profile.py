@@ -9,7 +9,7 @@ import yaml
 
 from calibration.conf import gpu_named
 from calibration.fit.job import Job
-from calibration.fit.profile import OPERATIONS, fit_profile, profile_jobs
+from calibration.fit.profile import OPERATIONS, fit_profiles, profile_jobs
 from calibration.sources.aiconfigurator import VERSIONS
 from servesim.check import check
 from tests.calibration.packages import installed
@@ -66,7 +66,7 @@ def assert_refit_agrees(said: dict[str, Any], job: Job) -> None:
 
 def test_refitting_attention_and_all_reduce_gives_the_committed_times() -> None:
     said, package = document(CONF / "calibration" / "h100-sxm-vllm.yaml"), installed()
-    for job in profile_jobs(package, gpu_named("h100-sxm"), "vllm"):
+    for job in profile_jobs(package, "h100-sxm", "vllm"):
         if job.operation in ("decode_attention", "prefill_attention", "all_reduce", "quantise"):
             assert_refit_agrees(said, job)
 
@@ -75,10 +75,7 @@ def test_refitting_attention_and_all_reduce_gives_the_committed_times() -> None:
 @names
 def test_refitting_everything_gives_the_committed_times(path: Path) -> None:
     said, package = document(path), installed()
-    fitted = {
-        (job.operation, job.name): job
-        for job in profile_jobs(package, gpu_named(said["gpu"]), said["engine"])
-    }
+    fitted = {(job.operation, job.name): job for job in profile_jobs(package, said["gpu"], said["engine"])}
     assert set(fitted) == {(operation, name) for operation in OPERATIONS for name in said.get(operation, {})}
     for job in fitted.values():
         assert_refit_agrees(said, job)
@@ -87,7 +84,8 @@ def test_refitting_everything_gives_the_committed_times(path: Path) -> None:
 @pytest.mark.slow
 def test_a_profile_is_written_the_same_again() -> None:
     path = CONF / "calibration" / "a100-sxm-80gb-vllm.yaml"
-    assert fit_profile(installed(), "a100-sxm-80gb", "vllm").text() == path.read_text()
+    (profile,) = fit_profiles(installed(), [("a100-sxm-80gb", "vllm")])
+    assert profile.text() == path.read_text()
 
 
 #: Bars on the H100: operation, format, subset (None: all rows), median and mean error in percent.
