@@ -34,6 +34,7 @@ BY_ROWS = {
     "middle_tile": Start(0.8, 0.3, 1),
     "fill_depth": Start(100, 1, 3000),
     "ragged_penalty": Start(0.1, 1e-3, 2),
+    "row_s": Start(3e-9, 1e-13, 1e-6),
 }
 
 

@@ -17,12 +17,17 @@ from servesim.cost.kernels.prefill_attention import PrefillAttention
 COEFFICIENTS = {
     "launch_s": Start(1e-5, 1e-7, 1e-4),
     "block_rate": Start(0.7, 0.1, 1.2),
-    "row_s": Start(0.3e-6, 1e-9, 1e-4),
+    "tile_s": Start(2e-6, 1e-9, 1e-4),
     "chain_s": Start(1.4e-6, 1e-9, 1e-5),
     "bandwidth": Start(0.6, 0.05, 20),
     "kv_bandwidth": Start(0.6, 0.05, 20),
     "overlap": Start(2.4, 1, 10),
+    "token_s": Start(1e-9, 1e-13, 1e-6),
+    "short_tile": Start(0.7, 0.05, 1),
 }
+
+#: Which queries share a tile: whichever explains the rows best.
+PACKING = tuple({"packing": each} for each in ("always", "single", "never"))
 
 
 def jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
@@ -39,7 +44,13 @@ def jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
             group=("heads", "kv_heads"),
             ranges=("batch", "heads", "length"),
             coefficients=COEFFICIENTS,
-            build=partial(PrefillAttention, str(dtype), str(kv_dtype), MULTIPROCESSORS[gpu.name]),
+            choices=PACKING,
+            build=partial(
+                PrefillAttention,
+                dtype=str(dtype),
+                kv_dtype=str(kv_dtype),
+                multiprocessors=MULTIPROCESSORS[gpu.name],
+            ),
             predict=partial(seconds, gpu),
             roofline=lambda part, dtype=str(dtype): floor(gpu, dtype, part),
             subsets={

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -142,8 +142,7 @@ def fit_profiles(wheel: Wheel, names: Iterable[tuple[str, str]]) -> Iterator[Pro
     done = Parallel(n_jobs=-1, return_as="generator")(tasks)
     for (gpu, engine), named in groupby(done, key=itemgetter(0)):
         fits = [fit for _, fit in named]
-        tables = [fit.job.rows for fit in fits if "source" in fit.job.rows]
-        sources = sorted({source for rows in tables for source in rows.source.unique()})
+        sources = sorted({source for fit in fits for source in fit.job.sources})
         hashes = {source: wheel.sha256(source) for source in sources}
         yield Profile(gpu_named(gpu), engine, wheel.version, fits, hashes)
 
@@ -158,7 +157,8 @@ def profile_jobs(wheel: Wheel, gpu_name: str, engine: str) -> Iterator[Job]:
     for read, make in OPERATIONS.values():
         table = read(wheel, gpu_name, engine)
         if table is not None:
-            yield from make(gpu, table)
+            sources = tuple(sorted(table.source.unique()))
+            yield from (replace(job, sources=sources) for job in make(gpu, table))
 
 
 def _ranges(job: Job) -> dict[str, list[int]]:

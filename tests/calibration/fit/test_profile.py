@@ -54,7 +54,7 @@ def test_every_fit_has_its_range_errors_and_provenance(path: Path) -> None:
 
 
 def times(job: Job, coefficients: dict[str, Any]) -> np.ndarray:
-    form = job.build(**{name: coefficients[name] for name in job.coefficients})
+    form = job.build(**{name: coefficients[name] for name in (*job.coefficients, *job.choices[0])})
     check(form)
     return job.predict(form, job.rows)
 
@@ -97,6 +97,7 @@ BARS = [
     ("vllm", "decode_attention", "bf16", None, 3.5, 6),
     ("vllm", "decode_attention", "fp8", None, 3.5, 6),
     ("vllm", "prefill_attention", "bf16", None, 6.5, 9),
+    ("vllm", "prefill_attention", "bf16_kv_fp8", None, 6.5, 9),
     ("trtllm", "prefill_attention", "bf16", None, 4, 5),
     ("vllm", "moe", "fp8_block", None, 5.5, 9),
     ("vllm", "moe", "bf16", None, 7.5, 14),
