@@ -12,8 +12,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-from calibration.fit.jobs import CONF
-from calibration.fit.profile import fit_profile
+from calibration.conf import CONF
+from calibration.fit.profile import fit_profiles
 from calibration.independent import findings
 from calibration.overhead import fit_overheads
 from calibration.power import fit_power, power_table
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     fit = verbs.add_parser("fit", help="fit profiles to the installed package of timings")
     fit.add_argument("--gpu", choices=sorted({gpu for gpu, _ in VERSIONS}), help="only this GPU")
     fit.add_argument("--engine", choices=sorted({engine for _, engine in VERSIONS}), help="only this engine")
-    fit.set_defaults(run=fit_profiles)
+    fit.set_defaults(run=write_profiles)
     errors = verbs.add_parser("errors", help="print the errors of the profiles")
     errors.set_defaults(run=print_errors)
     check = verbs.add_parser("check", help="compare profiles with timings by others")
@@ -76,18 +76,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def fit_profiles(given: argparse.Namespace) -> None:
+def write_profiles(given: argparse.Namespace) -> None:
     """Fit the profiles of one GPU or all, of one engine or all, and write them."""
-    wheel = Wheel.installed()
+    start = perf_counter()
     given.out.mkdir(parents=True, exist_ok=True)
-    for gpu, engine in VERSIONS:
-        if given.gpu not in (None, gpu) or given.engine not in (None, engine):
-            continue
-        start = perf_counter()
-        profile = fit_profile(wheel, gpu, engine)
+    names = [
+        (gpu, engine)
+        for gpu, engine in VERSIONS
+        if given.gpu in (None, gpu) and given.engine in (None, engine)
+    ]
+    for profile in fit_profiles(Wheel.installed(), names):
         path = given.out / f"{profile.name}.yaml"
         path.write_text(profile.text())
-        print(f"{path}: {len(profile.fits)} fits in {perf_counter() - start:.0f} s", flush=True)
+        print(f"{path}: {len(profile.fits)} fits, {perf_counter() - start:.0f} s so far", flush=True)
 
 
 def fit_terms(given: argparse.Namespace) -> None:

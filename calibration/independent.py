@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from calibration.fit import jobs
+from calibration.conf import gpu_named, model_named
+from calibration.fit import decode_attention, gemm, prefill_attention
 from calibration.fit.errors import Errors
 from calibration.fit.job import Array
 from calibration.sources import llmservingsim, vidur
@@ -42,7 +43,7 @@ class Finding(NamedTuple):
 
 def findings(folder: Path, profiles: Path) -> Iterator[Finding]:
     """Yield the errors on every table of ``folder``, with the profiles of ``profiles``."""
-    llama70b, llama8b = jobs.model_named("llama3.1-70b"), jobs.model_named("llama3.1-8b")
+    llama70b, llama8b = model_named("llama3.1-70b"), model_named("llama3.1-8b")
     h100, rtx = "h100-sxm", "rtx-pro-6000"
     tables: list[tuple[str, dict[str, pd.DataFrame]]] = [
         (h100, vidur.mlp(folder / "vidur_h100_llama2_70b_mlp.csv.gz", h100)),
@@ -68,7 +69,7 @@ def findings(folder: Path, profiles: Path) -> Iterator[Finding]:
         if path.exists():
             said = yaml.safe_load(path.read_text())
             for operation, rows in by_operation.items():
-                yield from _compared(said, jobs.gpu_named(gpu_name), operation, rows)
+                yield from _compared(said, gpu_named(gpu_name), operation, rows)
 
 
 def _compared(said: dict[str, Any], gpu: Gpu, operation: str, rows: pd.DataFrame) -> Iterator[Finding]:
@@ -85,9 +86,9 @@ def _predicted(said: dict[str, Any], gpu: Gpu, operation: str, rows: pd.DataFram
     if operation == "gemm":
         return Gemm(**said["gemm"]["bf16"]).seconds(gpu, *(rows[name].to_numpy() for name in "mnk"))
     if operation == "decode_attention":
-        return jobs.decode_seconds(gpu, DecodeAttention(**said[operation]["bf16"]), rows)
+        return decode_attention.seconds(gpu, DecodeAttention(**said[operation]["bf16"]), rows)
     if operation == "prefill_attention":
-        return jobs.prefill_seconds(gpu, PrefillAttention(**said[operation]["bf16"]), rows)
+        return prefill_attention.seconds(gpu, PrefillAttention(**said[operation]["bf16"]), rows)
     if operation == "all_reduce":
         seconds = np.empty(len(rows))
         for gpus in rows.gpus.unique():
@@ -101,11 +102,11 @@ def _predicted(said: dict[str, Any], gpu: Gpu, operation: str, rows: pd.DataFram
 
 def _roofline(gpu: Gpu, operation: str, rows: pd.DataFrame) -> Array:
     if operation == "gemm":
-        return jobs.gemm_floor(gpu, "bf16", rows)
+        return gemm.floor(gpu, "bf16", rows)
     if operation == "decode_attention":
-        return jobs.decode_floor(gpu, "bf16", rows)
+        return decode_attention.floor(gpu, "bf16", rows)
     if operation == "prefill_attention":
-        return jobs.prefill_floor(gpu, "bf16", rows)
+        return prefill_attention.floor(gpu, "bf16", rows)
     if operation == "all_reduce":
         return (rows.bytes * (2 - 2 / rows.gpus) / gpu.nvlink_bytes_per_s).to_numpy()
     return (rows.tokens * rows.width * ELEMENT_BYTES[operation] / gpu.hbm_bytes_per_s).to_numpy()

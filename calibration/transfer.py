@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import least_squares
 
+from calibration.conf import CONF, gpu_named
 from calibration.fit.errors import Errors
 from calibration.fit.job import Array
-from calibration.fit.jobs import CONF, gpu_named
 from calibration.sources.runs import read_runs
 from calibration.sources.tidy import SourceError
 from calibration.terms import number, provenance

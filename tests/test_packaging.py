@@ -13,7 +13,8 @@ import pytest
 from tests.shared import ROOT
 
 #: What a build reads; a copy of it is built, so that nothing is left behind in the clone.
-SOURCES = ("servesim", "conf", "tests", "README.md", "LICENSE", "Makefile", "pyproject.toml", ".gitignore")
+FOLDERS = ("servesim", "conf", "calibration", "experiments", "tests")
+SOURCES = (*FOLDERS, "README.md", "LICENSE", "Makefile", "pyproject.toml", ".gitignore")
 
 
 class Builds(NamedTuple):
@@ -74,6 +75,26 @@ def test_the_sdist_holds_all_that_the_tests_need(builds: Builds) -> None:
     shipped = {path.relative_to(ROOT).as_posix() for path in (ROOT / "conf").rglob("*.yaml")}
     assert shipped <= names
     assert {"LICENSE", "README.md", "Makefile", "pyproject.toml", "tests/test_packaging.py"} <= names
+
+
+def test_every_test_of_the_sdist_can_be_collected_from_it(builds: Builds, tmp_path: Path) -> None:
+    with tarfile.open(builds.sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.iterdir()
+    collect = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "--collect-only",
+        "--quiet",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "",
+    )
+    collected = run(*collect, cwd=unpacked)
+    here = {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py")}
+    assert {line.partition("::")[0] for line in collected.splitlines() if "::" in line} == here
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(builds: Builds) -> None:

@@ -46,7 +46,8 @@ class Job:
     datasheet's. ``shape`` are the columns that decide the split, ``group`` those that make a whole shape,
     ``ranges`` those whose extent is what the form is calibrated for. ``excluded`` rows are not fitted
     (measured below the datasheet's floor) but counted. ``subsets`` are scored by themselves. ``starts``
-    holds further starting points, for forms whose error has several minima.
+    holds further starting points, for forms whose error has several minima, and ``choices`` what else a
+    form is built with, of which the best is taken. ``sources`` names the files of the rows.
     """
 
     operation: str
@@ -62,28 +63,31 @@ class Job:
     excluded: Array | None = None
     subsets: Mapping[str, Array] = field(default_factory=dict)
     starts: tuple[Mapping[str, float], ...] = ({},)
+    choices: tuple[Mapping[str, Any], ...] = ({},)
+    sources: tuple[str, ...] = ()
 
-    def fit(self, rows: pd.DataFrame, near: Mapping[str, float] | None = None) -> dict[str, float]:
+    def fit(self, rows: pd.DataFrame, near: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the coefficients with the least error on ``rows``, rounded to four digits.
 
         Least squares on log(predicted / measured), made robust by a soft L1 loss; coefficients are sought
-        on a log scale. ``near`` are coefficients of almost the same rows: the search starts there and ends
-        sooner.
+        on a log scale. ``near`` are coefficients of almost the same rows: the search starts there, ends
+        sooner, and keeps what was chosen.
         """
         names = list(self.coefficients)
         low, high = np.log([[start.low, start.high] for start in self.coefficients.values()]).T
         measured = np.log(rows.seconds.to_numpy())
 
-        def residuals(point: Array) -> Array:
-            form = self.build(**dict(zip(names, np.exp(point), strict=True)))
+        def residuals(point: Array, choice: Mapping[str, Any]) -> Array:
+            form = self.build(**dict(zip(names, np.exp(point), strict=True)), **choice)
             return np.log(self.predict(form, rows)) - measured
 
-        def found(start: Mapping[str, float]) -> Any:
+        def found(start: Mapping[str, float], choice: Mapping[str, Any]) -> Any:
             at = np.log([start.get(name, self.coefficients[name].at) for name in names])
             inside = np.clip(at, low + 1e-6, high - 1e-6)
             return least_squares(
                 residuals,
                 inside,
+                kwargs={"choice": choice},
                 bounds=(low, high),
                 loss="soft_l1",
                 f_scale=ROBUST,
@@ -92,9 +96,13 @@ class Job:
                 max_nfev=MOST_STEPS,
             )
 
-        starts = self.starts if near is None else (near,)
-        best = min((found(start) for start in starts), key=lambda result: result.cost)
-        return {name: float(f"{value:.4g}") for name, value in zip(names, np.exp(best.x), strict=True)}
+        starts, choices = self.starts, self.choices
+        if near is not None:
+            starts, choices = (near,), ({name: near[name] for name in self.choices[0]},)
+        tried = [(found(start, choice), choice) for start in starts for choice in choices]
+        best, chosen = min(tried, key=lambda each: each[0].cost)
+        values = zip(names, np.exp(best.x), strict=True)
+        return {name: float(f"{value:.4g}") for name, value in values} | dict(chosen)
 
     @property
     def usable(self) -> Array:
@@ -106,7 +114,7 @@ class Job:
         """Whether there are enough rows to hold some out; otherwise all are fitted."""
         return bool(self.usable.sum() >= FEWEST_TO_SPLIT)
 
-    def shipped(self) -> dict[str, float]:
+    def shipped(self) -> dict[str, Any]:
         """Return the coefficients of the profile: those of split 0, or of all rows where they are few."""
         fitted = self.usable
         if self.is_split:
@@ -133,7 +141,7 @@ class Job:
         roofline = Errors.of(self.roofline(held), held.seconds)
         return Fitted(self, coefficients, splits, left_out, roofline)
 
-    def _split_scores(self, coefficients: Mapping[str, float], mask: Array) -> dict[str, Errors]:
+    def _split_scores(self, coefficients: Mapping[str, Any], mask: Array) -> dict[str, Errors]:
         return self._scores(mask, self.predict(self.build(**coefficients), self.rows[mask]))
 
     def _scores(self, mask: Array, predicted: Array) -> dict[str, Errors]:
@@ -146,7 +154,7 @@ class Job:
             name: Errors.of(predicted[part], measured[part]) for name, part in parts.items() if part.any()
         }
 
-    def _whole_shapes(self, near: Mapping[str, float]) -> tuple[Array, Array]:
+    def _whole_shapes(self, near: Mapping[str, Any]) -> tuple[Array, Array]:
         """Return predicted and measured times of shapes of which no row was fitted, fold by fold.
 
         Where folds are few shapes, or one, each fit starts afresh: starting near coefficients that have seen
@@ -171,7 +179,7 @@ class Fitted:
     """
 
     job: Job
-    coefficients: dict[str, float]
+    coefficients: dict[str, Any]
     splits: list[dict[str, Errors]]
     left_out: tuple[Array, Array]
     roofline: Errors

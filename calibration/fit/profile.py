@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
+from joblib import Parallel, delayed
 
-from calibration.fit import jobs
+from calibration.conf import gpu_named
+from calibration.fit import all_reduce, decode_attention, gemm, moe, prefill_attention, quantise
 from calibration.fit.errors import Errors
 from calibration.fit.job import ALL, Fitted, Job
 from calibration.fit.projections import projection_errors
@@ -22,12 +26,12 @@ Maker = Callable[[Gpu, pd.DataFrame], Iterator[Job]]
 
 #: Each operation: who reads its table, and who makes fits of it.
 OPERATIONS: dict[str, tuple[Reader, Maker]] = {
-    "gemm": (aiconfigurator.gemm, jobs.gemm_jobs),
-    "decode_attention": (aiconfigurator.decode_attention, jobs.decode_attention_jobs),
-    "prefill_attention": (aiconfigurator.prefill_attention, jobs.prefill_attention_jobs),
-    "all_reduce": (aiconfigurator.all_reduce, jobs.all_reduce_jobs),
-    "moe": (aiconfigurator.moe, jobs.moe_jobs),
-    "quantise": (aiconfigurator.quantise, jobs.quantise_jobs),
+    "gemm": (aiconfigurator.gemm, gemm.jobs),
+    "decode_attention": (aiconfigurator.decode_attention, decode_attention.jobs),
+    "prefill_attention": (aiconfigurator.prefill_attention, prefill_attention.jobs),
+    "all_reduce": (aiconfigurator.all_reduce, all_reduce.jobs),
+    "moe": (aiconfigurator.moe, moe.jobs),
+    "quantise": (aiconfigurator.quantise, quantise.jobs),
 }
 
 DATASHEET = ("hbm_bytes_per_s", "bf16_flops_per_s", "fp8_flops_per_s", "nvlink_bytes_per_s")
@@ -129,22 +133,32 @@ class Profile:
         }
 
 
-def fit_profile(wheel: Wheel, gpu_name: str, engine: str) -> Profile:
-    """Fit every operation of which the package has a usable table for this GPU and engine."""
-    gpu = jobs.gpu_named(gpu_name)
-    fits = [job.fitted() for job in profile_jobs(wheel, gpu, engine)]
-    sources = sorted(
-        {source for fit in fits if "source" in fit.job.rows for source in fit.job.rows.source.unique()}
-    )
-    return Profile(gpu, engine, wheel.version, fits, {source: wheel.sha256(source) for source in sources})
+def fit_profiles(wheel: Wheel, names: Iterable[tuple[str, str]]) -> Iterator[Profile]:
+    """Fit profiles by (GPU, engine), on all cores, and yield each when it is done.
+
+    A profile has every operation of which the package has a usable table.
+    """
+    tasks = (delayed(_fitted)(name, job) for name in names for job in profile_jobs(wheel, *name))
+    done = Parallel(n_jobs=-1, return_as="generator")(tasks)
+    for (gpu, engine), named in groupby(done, key=itemgetter(0)):
+        fits = [fit for _, fit in named]
+        sources = sorted({source for fit in fits for source in fit.job.sources})
+        hashes = {source: wheel.sha256(source) for source in sources}
+        yield Profile(gpu_named(gpu), engine, wheel.version, fits, hashes)
 
 
-def profile_jobs(wheel: Wheel, gpu: Gpu, engine: str) -> Iterator[Job]:
+def _fitted(name: tuple[str, str], job: Job) -> tuple[tuple[str, str], Fitted]:
+    return name, job.fitted()
+
+
+def profile_jobs(wheel: Wheel, gpu_name: str, engine: str) -> Iterator[Job]:
     """Yield the fits of a profile, none of them done yet."""
+    gpu = gpu_named(gpu_name)
     for read, make in OPERATIONS.values():
-        table = read(wheel, gpu.name, engine)
+        table = read(wheel, gpu_name, engine)
         if table is not None:
-            yield from make(gpu, table)
+            sources = tuple(sorted(table.source.unique()))
+            yield from (replace(job, sources=sources) for job in make(gpu, table))
 
 
 def _ranges(job: Job) -> dict[str, list[int]]:

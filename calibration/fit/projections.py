@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy.interpolate import RegularGridInterpolator
 
+from calibration.conf import model_named
 from calibration.fit.errors import Errors
-from calibration.fit.jobs import LLM, TENSOR_PARALLEL_SIZES, model_named
+from calibration.fit.gemm import LLM, TENSOR_PARALLEL_SIZES
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.gemm import Gemm
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.floor import KV_BYTES, peak_flops
-from servesim.cost.kernels.prefill_attention import BLOCK, PrefillAttention
+from servesim.cost.kernels.prefill_attention import BLOCK, SHORT, PrefillAttention
 
 #: Chunks whose time is remembered; when there are more, all are forgotten.
 MOST_REMEMBERED = 2**16
@@ -15,29 +15,36 @@ MOST_REMEMBERED = 2**16
 class ChunkAttention:
     """The time of the attention of a step's prefill chunks, in one call per layer, over ``layers`` layers.
 
-    With one chunk it is what :class:`PrefillAttention` says. Several share the multiprocessors: their blocks
-    and bytes add up, and the chain of keys is that of the longest. ``shape`` is query heads and KV heads of
-    one GPU, and the size of a head.
+    With one chunk it is what :class:`PrefillAttention` says. Several share the multiprocessors: their tiles
+    and bytes add up, the chain of keys is that of the longest, and tiles are short where all are. ``shape``
+    is query heads and KV heads of one GPU, and the size of a head.
     """
 
     def __init__(self, form: PrefillAttention, gpu: Gpu, shape: tuple[int, int, int], layers: int) -> None:
         heads, kv_heads, head_dim = shape
         peak, rate = peak_flops(gpu, form.dtype), gpu.hbm_bytes_per_s
-        size = layers * heads * head_dim / BLOCK
-        block_s = size * 4 * BLOCK**3 / (form.block_rate * peak)
+        size = layers * head_dim / BLOCK
         kv_bytes = layers * 2 * kv_heads * head_dim * KV_BYTES[form.kv_dtype]
         new_bytes = layers * 4 * head_dim * (heads / form.bandwidth + kv_heads / form.kv_bandwidth)
+        always = form.packing == "always"
         self._known: dict[tuple[int, int], tuple[int, float]] = {}
         self.launch_s = layers * form.launch_s
         # With rates of at most the datasheet's, busy time and bytes are above the floor by themselves.
-        self._may_be_too_fast = form.block_rate > 1 or form.kv_bandwidth > 1
+        self._may_be_too_fast = (
+            max(form.block_rate, form.kv_bandwidth, form.block_rate / 2 / form.short_tile) > 1
+        )
         # One tuple, as unpacking it is quicker than looking up as many attributes.
         self._coefficients = (
-            block_s / BLOCK**2,  # per query-key pair
-            block_s / (2 * BLOCK),  # per new token: its half of a block on the diagonal
-            size * form.row_s / form.multiprocessors,  # per row of blocks
+            float(kv_heads if always else heads),  # least tiles of a chunk
+            float(heads if form.packing == "never" else kv_heads),  # the same of one new token
+            heads / BLOCK,  # tiles per new token
+            size * form.tile_s / form.multiprocessors,  # per tile
+            size * 4 * BLOCK**2 / (form.block_rate * peak),  # per key of a tile
+            layers * form.tile_s,  # the start of a chain
             layers * form.chain_s,  # per block of keys of the longest chain
-            new_bytes / rate,  # per new token
+            SHORT * kv_heads // heads if always else SHORT,  # new tokens up to which tiles are short
+            1.0 - form.short_tile,  # what their start and first block take less
+            new_bytes / rate + layers * form.token_s,  # per new token
             kv_bytes / (form.kv_bandwidth * rate),  # per token read
             layers * 4 * heads * head_dim / peak,  # per pair, at the least
             kv_bytes / rate,  # per token read, at the least
@@ -62,23 +69,34 @@ class ChunkAttention:
             return found
 
     def _computed(self, chunks: Sequence[tuple[int, int]]) -> tuple[int, float]:
-        pair_s, diagonal_s, row_s, block_s, new_s, read_s, pair_floor_s, read_floor_s, overlap, root = (
-            self._coefficients
-        )
-        tokens = cached_tokens = rows = longest = 0
-        pairs = 0.0
+        (
+            least_tiles, single_tiles, tiles_per_token, tile_s, key_s, start_s, block_s, short,
+            saved, new_s, read_s, pair_floor_s, read_floor_s, overlap, root,
+        ) = self._coefficients  # fmt: skip
+        tokens = cached_tokens = longest = short_chunks = 0
+        pairs = further_tiles = further_keys = 0.0
         for new, cached in chunks:
-            blocks = (new + 127) // 128
-            keys = blocks + (cached + 127) // 128
+            keys = (new + 127) // 128 + (cached + 127) // 128
             if keys > longest:
                 longest = keys
-            rows += blocks
             tokens += new
             cached_tokens += cached
             pairs += new * (cached + 0.5 * new)
+            if new < 128:  # tiles are not full, or see less than a block of keys
+                if new <= short:
+                    short_chunks += 1
+                full_tiles = new * tiles_per_token
+                all_tiles = max(full_tiles, least_tiles if new > 1 else single_tiles)
+                seen = cached + 0.5 * new + 64.0
+                further_tiles += all_tiles - full_tiles
+                further_keys += all_tiles * max(seen, 128.0) - full_tiles * seen
         read = tokens + cached_tokens
-        busy_s = pair_s * pairs + diagonal_s * tokens + row_s * rows
-        chain_s = block_s * longest
+        tiles = tiles_per_token * tokens + further_tiles
+        busy_s = tile_s * tiles + key_s * (tiles_per_token * (pairs + 64.0 * tokens) + further_keys)
+        chain_s = start_s + block_s * longest
+        if short_chunks == len(chunks):
+            busy_s -= saved * (tile_s + 128.0 * key_s) * tiles
+            chain_s -= saved * (start_s + block_s)
         if busy_s > chain_s:
             seconds = busy_s * (1.0 + (chain_s / busy_s) ** overlap) ** root
         else:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from servesim.cost import tables
 from servesim.cost.chunks import ChunkAttention
 from servesim.cost.coverage import Coverage
 from servesim.cost.gpu import Gpu
@@ -76,7 +76,8 @@ class FittedStepTime:
         self._pieces: list[list[Piece | None]] = [[]]
         self.coverage = Coverage(model, gpus, self._layer, kernels, graphs, (self._step_s, self._sequence_s))
         many = min(max_num_seqs, MANY)
-        self._reach(max(max_num_seqs, max_num_batched_tokens), many, many)
+        reach = (max(max_num_seqs, max_num_batched_tokens), many, many)
+        self._compile(reach, (model, gpu, gpus, kv_cache_dtype, kernels, overhead, graphs.sizes))
 
     # ---- the hot path
 
@@ -109,6 +110,18 @@ class FittedStepTime:
 
     # ---- the tables
 
+    def _compile(self, reach: tuple[int, int, int], inputs: tuple[object, ...]) -> None:
+        """Let the tables reach this far: as an earlier run has left them on disk, or anew."""
+        name = tables.name_of(inputs, reach)
+        if (found := tables.read(name)) is None:
+            self._reach(*reach)
+            made = (self._dense_s, self._slower_s, self._rows_s, self._beside_s, self._straight[1:])
+            tables.write(name, [np.array(each, dtype=np.float64).ravel() for each in made])
+            return
+        self._dense_s, self._slower_s, self._rows_s, self._beside_s = (each.tolist() for each in found[:4])
+        self._straight += [(bases, slopes) for bases, slopes in found[4].reshape(-1, 2, PIECES).tolist()]
+        self._pieces += [[None] * PIECES for _ in self._straight[1:]]
+
     def _reach(self, tokens: int, rows: int, sequences: int) -> None:
         """Let the tables reach this far.
 
@@ -117,10 +130,10 @@ class FittedStepTime:
         and slopes of decode-only steps, by sequences, from which ``_pieces`` are put together on first use;
         ``_beside_s`` what in such steps is not attention.
         """
-        _extend(self._dense_s, tokens, lambda counts: self._dense(counts).tolist())
-        _extend(self._slower_s, len(self._dense_s) - 1, self._slower)
-        _extend(self._rows_s, rows, self._rows)
-        _extend(self._straight, sequences, self._straight_pieces)
+        tables.extend(self._dense_s, tokens, lambda counts: self._dense(counts).tolist())
+        tables.extend(self._slower_s, len(self._dense_s) - 1, self._slower)
+        tables.extend(self._rows_s, rows, self._rows)
+        tables.extend(self._straight, sequences, self._straight_pieces)
 
     def _straight_pieces(self, counts: FloatArray) -> list[tuple[list[float], list[float]]]:
         """Return (bases, slopes) of decode-only steps for these numbers of sequences."""
@@ -142,15 +155,12 @@ class FittedStepTime:
     def _slower(self, counts: FloatArray) -> list[float]:
         """Return what the prefill factor adds to the layers for these numbers of prefill tokens."""
         alone_s = np.array(self._dense_s[int(counts[0]) : int(counts[-1]) + 1]) - self._dense_s[1]
-        added: list[float] = ((self._factor - 1) * alone_s).tolist()
-        return added
+        return list(((self._factor - 1) * alone_s).tolist())
 
     def _rows(self, counts: FloatArray) -> list[float]:
         """Return the time of the LM head and of the host for these numbers of rows."""
-        seconds: list[float] = (
-            self._layer.head_seconds(counts) + self._step_s + self._sequence_s * counts
-        ).tolist()
-        return seconds
+        seconds = self._layer.head_seconds(counts) + self._step_s + self._sequence_s * counts
+        return list(seconds.tolist())
 
     def _dense(self, tokens: FloatArray) -> FloatArray:
         """Return the time of all layers but their attention at ``tokens`` tokens."""
@@ -241,10 +251,3 @@ class FittedStepTime:
         flops = 2 * self._work.head.parameters * rows
         spent_s = float(self._layer.head_seconds(np.array([rows], dtype=np.float64))[0])
         return self._kernel("lm_head", flops, self._work.head_bytes, self._gpu.bf16_flops_per_s, spent_s)
-
-
-def _extend(table: list[Any], last: int, values: Callable[[FloatArray], list[Any]]) -> None:
-    """Let a table by count reach ``last``; it at least doubles."""
-    known = len(table)
-    if last >= known:
-        table += values(np.arange(known, max(last + 1, 2 * known), dtype=np.float64))

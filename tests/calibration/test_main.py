@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from calibration.__main__ import CALIBRATION, TERMS, main
-from calibration.fit.jobs import CONF
+from calibration.conf import CONF
 from calibration.independent import findings
 from calibration.sources import wheel
 from calibration.terms import term_table

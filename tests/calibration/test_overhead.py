@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from calibration.fit.jobs import CONF
+from calibration.conf import CONF
 from calibration.overhead import CLOSED_LOOP, RUNS, Fit, Runs, fit_overheads, profile_named
 from calibration.overhead import _tpot as tpot
 from tests.shared import shared_data

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from calibration.fit.jobs import CONF, gpu_named
+from calibration.conf import CONF, gpu_named
 from calibration.power import (
     GPU,
     HARDWARE,

@@ -1,7 +1,7 @@
 """The tables of calibration/README.md are those that the commands print."""
 
 from calibration.__main__ import CALIBRATION
-from calibration.fit.jobs import CONF
+from calibration.conf import CONF
 from calibration.independent import findings
 from calibration.power import power_table
 from calibration.tables import error_table, independent_table, projection_table

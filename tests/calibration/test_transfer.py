@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from calibration.fit.jobs import CONF
+from calibration.conf import CONF
 from calibration.sources.tidy import SourceError
 from calibration.transfer import (
     BYTES_PER_TOKEN,

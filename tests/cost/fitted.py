@@ -42,11 +42,13 @@ _PREFILL = {
     "multiprocessors": 132,
     "launch_s": 12e-6,
     "block_rate": 0.7,
-    "row_s": 0.3e-6,
+    "tile_s": 2e-6,
     "chain_s": 1.2e-6,
     "bandwidth": 0.6,
     "kv_bandwidth": 0.5,
     "overlap": 2.5,
+    "token_s": 1e-9,
+    "short_tile": 0.6,
 }
 _ALL_REDUCE = {
     2: (1e-4, 0.7, 4e-6, 0.5),
@@ -82,8 +84,14 @@ SAID: dict[str, Any] = {
         "fp8": {"kv_dtype": "fp8", **_DECODE, "stream_bandwidth": 0.3, "overlap": 1.0},
     },
     "prefill_attention": {
-        "bf16": {"dtype": "bf16", "kv_dtype": "bf16", **_PREFILL},
-        "bf16_kv_fp8": {"dtype": "bf16", "kv_dtype": "fp8", **_PREFILL, "kv_bandwidth": 0.3},
+        "bf16": {"dtype": "bf16", "kv_dtype": "bf16", **_PREFILL, "packing": "always"},
+        "bf16_kv_fp8": {
+            "dtype": "bf16",
+            "kv_dtype": "fp8",
+            **_PREFILL,
+            "kv_bandwidth": 0.3,
+            "packing": "single",
+        },
     },
     "all_reduce": {
         f"gpus_{gpus}": dict(

@@ -1,12 +1,16 @@
 """The shares of simulated time that are calibrated, in the summary of a run and on the screen."""
 
 import io
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from rich.console import Console
 
 from servesim import load, run
+from servesim.cost.coverage import HOST
 from servesim.screen.summary import print_summary
 
 
@@ -42,9 +46,37 @@ def test_nothing_is_warned_of_inside_the_ranges() -> None:
     assert "outside the calibrated ranges" not in shown(told)
 
 
-def test_a_gpu_without_a_profile_is_extrapolated() -> None:
+def test_another_datasheet_is_extrapolated() -> None:
     told = summary("gpu.hbm_bytes_per_s=3e12")
     assert told["calibration"]["extrapolated"] > 0.7
+
+
+def test_a_gpu_of_ones_own_is_scaled_from_the_nearest_and_every_summary_says_so(tmp_path: Path) -> None:
+    """A third of an H200's bandwidth: steps take longer, and count as outside of what was fitted."""
+    (tmp_path / "gpu").mkdir()
+    slower = {"hbm_bytes_per_s": 1.6e12, "nvlink_bytes_per_s": 3e11}
+    said = {"defaults": ["h200-sxm", "_self_"], "name": "my-gpu", **slower}
+    (tmp_path / "gpu" / "my-gpu.yaml").write_text(yaml.safe_dump(said))
+    scenario = load("gpu=my-gpu", "workload.requests=50", config_dir=tmp_path)
+    result = run(scenario)
+    result.save(tmp_path / "run")
+    for told in (result.summary, json.loads((tmp_path / "run" / "summary.json").read_text())):
+        kernels = {name: each for name, each in told["calibration"]["operations"].items() if name != HOST}
+        assert {"attention", "qkv", "lm_head", "small_kernels"} <= kernels.keys()
+        for each in kernels.values():
+            assert each["calibrated"] == each["interpolated"] == 0 < each["extrapolated"]
+        assert "of the time is outside the calibrated ranges: " in shown(told)
+    own, known = (one.deployments()[0].step_time for one in (scenario, load("gpu=h200-sxm")))
+    assert 1.5 < own.decode(1, 1000)[0] / known.decode(1, 1000)[0] < 3
+
+
+def test_a_kv_cache_without_a_table_is_extrapolated() -> None:
+    """On the A100, which the package has no FP8 cache of."""
+    formats = ("model.weights_dtype=bf16", "scheduler.kv_cache_dtype=fp8")
+    told = summary("gpu=a100-sxm-80gb", *formats)["calibration"]
+    assert told["operations"]["attention"]["extrapolated"] > 0
+    assert told["operations"]["attention"]["calibrated"] == 0
+    assert told["operations"]["gate_up"]["extrapolated"] == 0
 
 
 def test_the_roofline_has_no_shares() -> None:

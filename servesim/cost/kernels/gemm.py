@@ -19,7 +19,7 @@ class Gemm:
     """The time of C[m, n] = A[m, k] B[k, n], B being weights in HBM.
 
         t = launch + overlap(waves x depth x tile time + A / input bandwidth, B / bandwidth)
-            + C / output bandwidth
+            + C / output bandwidth + m x row time
 
     The output is computed in tiles, one per multiprocessor at a time. ``waves`` = max(tiles /
     multiprocessors, 1), or its ceiling: ``wave_quantisation`` blends the two. ``depth`` = the k elements that
@@ -33,6 +33,9 @@ class Gemm:
 
     Where m is no multiple of 4, FP8 kernels choose a slower layout from about one wave on: with ``ragged``
     set, ``seconds`` charges such rows (1 + ``ragged_penalty``) on their depth; an engine pads m instead.
+
+    Where rows of A have a scale each, a block of threads per row finds and applies it (``row_s``, beyond
+    what :class:`.Elementwise` says of quantisation).
     """
 
     dtype: Dtype = quantity()
@@ -51,6 +54,7 @@ class Gemm:
     middle_tile: float = quantity("time of a whole tile up to 512 rows", above=0, at_most=1, default=1.0)
     fill_depth: float = quantity("elements of k", at_least=0, default=0.0)
     ragged_penalty: float = quantity(at_least=0, default=0.0)
+    row_s: float = quantity("s per row", at_least=0, default=0.0)
 
     def seconds(self, gpu: Gpu, m: Values, n: Values, k: Values, *, ragged: bool = False) -> FloatArray:
         """Return the time of the product in seconds; non-decreasing in m, n and k unless ``ragged``."""
@@ -58,7 +62,7 @@ class Gemm:
         rate = gpu.hbm_bytes_per_s
         weights = n * k * WEIGHT_BYTES[self.dtype]
         inputs = m * k * ACTIVATION_BYTES[self.dtype] / (self.input_bandwidth * rate)
-        written = 2 * m * n / (self.output_bandwidth * rate)
+        written = 2 * m * n / (self.output_bandwidth * rate) + m * self.row_s
         depth = k * (1 + self._penalty(m, n)) if ragged else k
         busy = self._compute(gpu, m, n, depth) + inputs
         form = self.launch_s + overlapped(busy, weights / (self.bandwidth * rate), self.overlap) + written

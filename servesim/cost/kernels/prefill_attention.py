@@ -6,26 +6,35 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from servesim.check import quantity
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.floor import KV_BYTES, kernel_floor, peak_flops
 from servesim.cost.kernels.smooth import FloatArray, Values, overlapped
 
-BLOCK = 128  # queries and keys of a block of scores, and the head size that times per block are of
+BLOCK = 128  # queries and keys of a block of scores, and the head size that times per tile are of
+SHORT = 64  # queries of a tile that is set up for fewer
 
 
 @dataclass(frozen=True)
 class PrefillAttention:
     """The time of one layer's prefill attention on one GPU.
 
-        t = launch + overlap((blocks / block rate + rows x row time) / multiprocessors, chain x key blocks)
-            + bytes of queries and outputs / bandwidth + bytes of keys and values / KV bandwidth
+        t = launch + overlap(tiles x tile time / multiprocessors, tile + key blocks x chain)
+            + tokens x token + bytes of queries and outputs / bandwidth
+            + bytes of keys and values / KV bandwidth
 
-    Scores are computed in blocks of 128 queries x 128 keys: q (q + 1) / 2 causal ones for q blocks of
-    queries, and q x p behind p blocks of cached prefix. ``rows`` are rows of blocks (per sequence and head):
-    each starts once. A row goes through its keys in order, so the longest is a chain. New keys and values
-    are read, written to the cache in its format, and read from it.
+    A *tile* is up to 128 queries, which go through their keys in blocks of 128. Of n new tokens behind p
+    cached ones it takes tile + (p + n / 2 + 64) / 128 blocks / block rate, of at least one block: causal
+    queries see half of the new keys, and half a block more. The longest sequence's last tile is a chain.
+    ``packing`` says whether the queries of all heads that share a KV head are packed into one tile: always
+    (FlashAttention 3, FlashInfer), if there is one new token (FlashAttention 2, which then decodes), or
+    never (TensorRT-LLM). Where a sequence has at most 64 queries to pack, tiles start and compute their
+    first block in ``short_tile`` of the time. Each new token has a block of threads that writes its keys
+    and values to the cache, and for an FP8 cache one that quantises its queries.
+
+    With packing, more KV heads among the same query heads may take less: fewer queries share a tile.
     """
 
     dtype: Literal["bf16", "fp8"] = quantity()
@@ -33,11 +42,16 @@ class PrefillAttention:
     multiprocessors: int = quantity(at_least=1)
     launch_s: float = quantity("s", at_least=0)
     block_rate: float = quantity("of the peak FLOP/s", above=0)
-    row_s: float = quantity("s per row of blocks, heads of 128", at_least=0)
+    tile_s: float = quantity("s per tile, heads of 128", at_least=0)
     chain_s: float = quantity("s per block of keys, one after the other", at_least=0)
     bandwidth: float = quantity("of the HBM bandwidth, queries and outputs", above=0)
     kv_bandwidth: float = quantity("of the HBM bandwidth, keys and values", above=0)
     overlap: float = quantity(at_least=1)
+    token_s: float = quantity("s per new token", at_least=0, default=0.0)
+    short_tile: float = quantity(
+        "start and first block of a tile of at most 64 queries", above=0, at_most=1, default=1.0
+    )
+    packing: Literal["always", "single", "never"] = quantity(default="never")
 
     def seconds(
         self,
@@ -60,22 +74,34 @@ class PrefillAttention:
         reach = np.where(np.asarray(window) > 0, window, np.inf).astype(float)
         pairs = _area(cached + new, reach) - _area(cached, reach)
         peak = peak_flops(gpu, self.dtype)
-        work = batch * heads * head_dim / BLOCK * self._scores(peak, pairs, new)
+        tiles = batch * np.maximum(np.where(self._packed(new), kv_heads, heads), heads * new / BLOCK)
+        queries = new * heads / kv_heads if self.packing == "always" else new
+        first = np.where(queries <= SHORT, self.short_tile, 1.0)
+        work = tiles * self._tile(peak, pairs / new, first) * head_dim / BLOCK
         keys = np.minimum(np.ceil(new / BLOCK) + np.ceil(cached / BLOCK), np.ceil(reach / BLOCK) + 1)
         kv_bytes = 2 * batch * np.minimum(new + cached, new + reach) * kv_heads * head_dim
         kv_bytes = kv_bytes * KV_BYTES[self.kv_dtype]
         moved = 4 * batch * new * head_dim * heads / self.bandwidth
         moved = moved + (4 * batch * new * head_dim * kv_heads + kv_bytes) / self.kv_bandwidth
-        form: FloatArray = self.launch_s + overlapped(work, keys * self.chain_s, self.overlap)
-        form = form + moved / gpu.hbm_bytes_per_s
+        chain = first * (self.tile_s + self.chain_s) + (keys - 1) * self.chain_s
+        form: FloatArray = self.launch_s + overlapped(work, chain, self.overlap)
+        form = form + batch * new * self.token_s + moved / gpu.hbm_bytes_per_s
         flops = 4 * batch * heads * head_dim * pairs
         return np.maximum(form, kernel_floor(gpu, flops, peak, kv_bytes))
 
-    def _scores(self, peak: float, pairs: FloatArray, new: FloatArray) -> FloatArray:
-        """Return the time of one head of 128: its blocks, those on the diagonal whole, and their rows."""
-        blocks = pairs / BLOCK**2 + new / BLOCK / 2
-        starts = np.ceil(new / BLOCK) * self.row_s / self.multiprocessors
-        return np.asarray(blocks * (4 * BLOCK**3 / (self.block_rate * peak)) + starts)
+    def _packed(self, new: FloatArray) -> NDArray[np.bool_]:
+        """Tell whether the heads that share a KV head share tiles."""
+        packed = new <= 1 if self.packing == "single" else np.bool_(self.packing == "always")
+        return np.asarray(packed, dtype=np.bool_)
+
+    def _tile(self, peak: float, keys: FloatArray, first: FloatArray) -> FloatArray:
+        """Return the time of a tile of heads of 128 whose queries see this many keys on average.
+
+        ``first`` is a factor on its start and its first block.
+        """
+        block_s = 4 * BLOCK**3 / (self.block_rate * peak)
+        further = np.maximum((keys + BLOCK / 2) / BLOCK - 1, 0)
+        return np.asarray(first * (self.tile_s / self.multiprocessors + block_s) + further * block_s)
 
 
 def _area(position: FloatArray, reach: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.fit import jobs
+from calibration.fit import all_reduce, gemm
 from calibration.fit.errors import Errors
 from calibration.fit.job import ALL, Job
 from calibration.fit.split import held_out
@@ -27,7 +27,7 @@ def table(noise: float = 0.0) -> pd.DataFrame:
 
 
 def job(noise: float = 0.0) -> Job:
-    (only,) = jobs.gemm_jobs(H100, table(noise))
+    (only,) = gemm.jobs(H100, table(noise))
     return only
 
 
@@ -74,7 +74,7 @@ def test_few_rows_are_all_fitted_and_scored_one_left_out() -> None:
     form = CASES["all-reduce"].form
     sizes = 2.0 ** np.arange(13, 28)
     rows = pd.DataFrame({"mode": "graph", "gpus": 8, "bytes": sizes, "seconds": form.seconds(H100, sizes)})
-    (only,) = jobs.all_reduce_jobs(H100, rows)
+    (only,) = all_reduce.jobs(H100, rows)
     fit = only.fitted()
     assert not only.is_split
     assert fit.held_out.n == fit.whole_shapes.n == 15

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import yaml
 
+from calibration.conf import gpu_named
 from calibration.fit.job import Job
-from calibration.fit.jobs import gpu_named
-from calibration.fit.profile import OPERATIONS, fit_profile, profile_jobs
+from calibration.fit.profile import OPERATIONS, fit_profiles, profile_jobs
 from calibration.sources.aiconfigurator import VERSIONS
 from servesim.check import check
 from tests.calibration.packages import installed
@@ -54,7 +54,7 @@ def test_every_fit_has_its_range_errors_and_provenance(path: Path) -> None:
 
 
 def times(job: Job, coefficients: dict[str, Any]) -> np.ndarray:
-    form = job.build(**{name: coefficients[name] for name in job.coefficients})
+    form = job.build(**{name: coefficients[name] for name in (*job.coefficients, *job.choices[0])})
     check(form)
     return job.predict(form, job.rows)
 
@@ -66,7 +66,7 @@ def assert_refit_agrees(said: dict[str, Any], job: Job) -> None:
 
 def test_refitting_attention_and_all_reduce_gives_the_committed_times() -> None:
     said, package = document(CONF / "calibration" / "h100-sxm-vllm.yaml"), installed()
-    for job in profile_jobs(package, gpu_named("h100-sxm"), "vllm"):
+    for job in profile_jobs(package, "h100-sxm", "vllm"):
         if job.operation in ("decode_attention", "prefill_attention", "all_reduce", "quantise"):
             assert_refit_agrees(said, job)
 
@@ -75,10 +75,7 @@ def test_refitting_attention_and_all_reduce_gives_the_committed_times() -> None:
 @names
 def test_refitting_everything_gives_the_committed_times(path: Path) -> None:
     said, package = document(path), installed()
-    fitted = {
-        (job.operation, job.name): job
-        for job in profile_jobs(package, gpu_named(said["gpu"]), said["engine"])
-    }
+    fitted = {(job.operation, job.name): job for job in profile_jobs(package, said["gpu"], said["engine"])}
     assert set(fitted) == {(operation, name) for operation in OPERATIONS for name in said.get(operation, {})}
     for job in fitted.values():
         assert_refit_agrees(said, job)
@@ -87,7 +84,8 @@ def test_refitting_everything_gives_the_committed_times(path: Path) -> None:
 @pytest.mark.slow
 def test_a_profile_is_written_the_same_again() -> None:
     path = CONF / "calibration" / "a100-sxm-80gb-vllm.yaml"
-    assert fit_profile(installed(), "a100-sxm-80gb", "vllm").text() == path.read_text()
+    (profile,) = fit_profiles(installed(), [("a100-sxm-80gb", "vllm")])
+    assert profile.text() == path.read_text()
 
 
 #: Bars on the H100: operation, format, subset (None: all rows), median and mean error in percent.
@@ -99,6 +97,7 @@ BARS = [
     ("vllm", "decode_attention", "bf16", None, 3.5, 6),
     ("vllm", "decode_attention", "fp8", None, 3.5, 6),
     ("vllm", "prefill_attention", "bf16", None, 6.5, 9),
+    ("vllm", "prefill_attention", "bf16_kv_fp8", None, 6.5, 9),
     ("trtllm", "prefill_attention", "bf16", None, 4, 5),
     ("vllm", "moe", "fp8_block", None, 5.5, 9),
     ("vllm", "moe", "bf16", None, 7.5, 14),

@@ -32,9 +32,11 @@ class Case:
     floor: Callable[[Gpu, dict[str, float]], float]
     steps: dict[str, int]
 
-    def seconds(self, gpu: Gpu = H100, **sizes: float) -> float:
-        """Return the form's time."""
-        return float(self.form.seconds(gpu, **sizes))
+    def seconds(self, gpu: Gpu = H100, **sizes: Any) -> Any:
+        """Return the form's time; of attention, ``queries_per_kv_head`` say how many heads there are."""
+        if "queries_per_kv_head" in sizes:
+            sizes["heads"] = sizes.pop("queries_per_kv_head") * sizes["kv_heads"]
+        return self.form.seconds(gpu, **sizes)
 
     def any_sizes(self, factor: float = 1) -> st.SearchStrategy[dict[str, int]]:
         """Draw sizes up to ``factor`` times the largest calibrated ones."""
@@ -83,19 +85,20 @@ def decode(kv_dtype: str) -> Case:
     return Case(form, sizes, floor, {})
 
 
-def prefill(dtype: str, kv_dtype: str) -> Case:
-    """Return causal attention behind a cached prefix."""
-    form = PrefillAttention(dtype, kv_dtype, 132, 1.2e-5, 0.69, 2.8e-7, 1.1e-6, 0.57, 0.5, 2.5)  # type: ignore[arg-type]
+def prefill(dtype: str, kv_dtype: str, packing: str) -> Case:
+    """Return causal attention behind a cached prefix, of so many query heads to a KV head."""
+    times = (1.2e-5, 0.69, 2.8e-6, 1.1e-6, 0.57, 0.5, 2.5, 1e-9, 0.6)
+    form = PrefillAttention(dtype, kv_dtype, 132, *times, packing)  # type: ignore[arg-type]
 
     def floor(gpu: Gpu, s: dict[str, float]) -> float:
         pairs = s["length"] * (s["length"] / 2 + s["prefix"])
-        flops = 4 * s["batch"] * s["heads"] * s["head_dim"] * pairs
+        flops = 4 * s["batch"] * s["queries_per_kv_head"] * s["kv_heads"] * s["head_dim"] * pairs
         tokens = s["batch"] * (s["length"] + s["prefix"])
         kv_bytes = 2 * tokens * s["kv_heads"] * s["head_dim"] * KV_BYTES[kv_dtype]
         return float(kernel_floor(gpu, flops, peak_flops(gpu, dtype), kv_bytes))
 
-    sizes = {"batch": 256, "heads": 96, "kv_heads": 64, "head_dim": 128, "length": 16384, "prefix": 16384}
-    return Case(form, sizes, floor, {})
+    heads = {"queries_per_kv_head": 16, "kv_heads": 64, "head_dim": 128}
+    return Case(form, {"batch": 256, **heads, "length": 16384, "prefix": 16384}, floor, {})
 
 
 def all_reduce() -> Case:
@@ -129,12 +132,13 @@ def quantise() -> Case:
 
 CASES = {
     "gemm, searched": gemm("bf16", narrow_tile=0.66, split_depth=4700),
-    "gemm, by rows": gemm("fp8", middle_tile=0.8, fill_depth=700, ragged_penalty=0.3),
+    "gemm, by rows": gemm("fp8", middle_tile=0.8, fill_depth=700, ragged_penalty=0.3, row_s=5e-9),
     "gemm, int4": gemm("int4", skinny_tile=1.0, half_tile=1.0, wave_quantisation=1.0, overlap=1.0),
     "decode attention": decode("bf16"),
     "decode attention, fp8": decode("fp8"),
-    "prefill attention": prefill("bf16", "fp8"),
-    "prefill attention, fp8": prefill("fp8", "fp8"),
+    "prefill attention": prefill("bf16", "fp8", "never"),
+    "prefill attention, packed": prefill("bf16", "bf16", "always"),
+    "prefill attention, fp8": prefill("fp8", "fp8", "single"),
     "all-reduce": all_reduce(),
     "experts": moe("bf16"),
     "experts, mxfp4": moe("mxfp4"),

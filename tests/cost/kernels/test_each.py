@@ -1,5 +1,7 @@
 """What is particular to a form: figures by hand, and which sizes matter."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -106,10 +108,41 @@ def test_chunks_behind_their_prefix_compute_what_the_whole_prompt_does() -> None
 
 def test_a_prefix_of_full_blocks_costs_twice_a_causal_square() -> None:
     free = PrefillAttention(
-        **{**PREFILL.__dict__, "launch_s": 0, "row_s": 0, "bandwidth": 1e6, "kv_bandwidth": 1e6}
+        **{
+            **PREFILL.__dict__,
+            "launch_s": 0,
+            "tile_s": 0,
+            "token_s": 0,
+            "bandwidth": 1e6,
+            "kv_bandwidth": 1e6,
+        }
     )
     square, full = (float(free.seconds(H100, 8, 64, 8, 128, 8192, prefix=p)) for p in (0, 8192))
     assert full == pytest.approx(3 * square, rel=0.02)
+
+
+def test_heads_that_are_packed_share_tiles() -> None:
+    """16 tokens of 8 heads fill a tile of 128: one instead of 8, but for packing it when there are more."""
+
+    def tiles(packing: str, tokens: int) -> float:
+        form = dataclasses.replace(
+            PREFILL, packing=packing, chain_s=0, overlap=1, bandwidth=1e6, kv_bandwidth=1e6
+        )
+        alone = dataclasses.replace(form, launch_s=0, token_s=0, short_tile=1)
+        block_s = 4 * 128**3 * 132 / (form.block_rate * 989.4e12)
+        return float(alone.seconds(H100, 1000, 64, 8, 128, tokens)) * 132 / (1000 * (block_s + form.tile_s))
+
+    assert [round(tiles(each, 16)) for each in ("always", "single", "never")] == [8, 64, 64]
+    assert [round(tiles(each, 1)) for each in ("always", "single", "never")] == [8, 8, 64]
+    assert [round(tiles(each, 128)) for each in ("always", "single", "never")] == [64, 64, 64]
+
+
+def test_tiles_are_short_up_to_64_queries() -> None:
+    """Of 8 heads packed, up to 8 tokens; of one, up to 64."""
+    for form, most in ((CASES["prefill attention, packed"].form, 8), (PREFILL, 64)):
+        bare = dataclasses.replace(form, launch_s=0, token_s=0, bandwidth=1e6, kv_bandwidth=1e6)
+        at_most, beyond = (float(bare.seconds(H100, 1, 64, 8, 128, tokens)) for tokens in (most, most + 1))
+        assert at_most / beyond == pytest.approx(form.short_tile, rel=0.01)
 
 
 def test_a_window_makes_prefill_linear() -> None:
