@@ -8,6 +8,10 @@ import pytest
 torch: Any = pytest.importorskip("torch", reason="timing kernels takes torch (extra 'measure')")
 
 
+#: The lengths and pages of the sequences that were read.
+READ: list[tuple[int, list[int]]] = []
+
+
 def attention(query: Any, keys: Any, values: Any) -> Any:
     """Return attention of [heads, new, d] over [kv_heads, keys, d], causal to the last key, in float32."""
     group = query.shape[0] // keys.shape[0]
@@ -19,7 +23,8 @@ def attention(query: Any, keys: Any, values: Any) -> Any:
 
 
 def paged(query: Any, cache: tuple[Any, Any], pages: Any, length: int) -> Any:
-    """Return decode attention of one sequence [heads, d] over its pages [page, kv_heads, d]."""
+    """Return decode attention of a sequence [heads, d] over pages [page, kv_heads, d]; keep what it read."""
+    READ.append((length, pages.tolist()))
     keys, values = (each[pages.long()].flatten(0, 1)[:length].transpose(0, 1) for each in cache)
     return attention(query[:, None], keys, values)[:, 0]
 

@@ -7,7 +7,7 @@ import pytest
 
 from calibration.measure.case import Case, UnsupportedError
 from calibration.measure.plan import COLLECTIVES, plan
-from tests.calibration.measure.kernels import FLASH_ATTENTION, FLASHINFER, attention, torch
+from tests.calibration.measure.kernels import FLASH_ATTENTION, FLASHINFER, READ, attention, torch
 
 from calibration.measure import elementwise, moe  # isort: skip
 from calibration.measure.bench import Bench  # isort: skip
@@ -113,11 +113,15 @@ def test_decodes_attend_to_all_of_their_kv(library: str | None, kernel: str, pag
     case = decode(length=length)
     prepared = PREPARE["decode_attention"](case, bench(**({library: kind} if library else {})))
     assert prepared.kernel == kernel
+    READ.clear()
     assert prepared.calls[0]().numel() == 3 * 8 * 16
     if library:
+        pages = -(-length // page)
+        assert [read for read, _ in READ] == [length] * 3
+        assert sorted(each for _, read in READ for each in read) == list(range(3 * pages))
         cache = prepared.calls[0].args[1]  # type: ignore[attr-defined]
         cache = cache[0] if isinstance(cache, tuple) else cache
-        assert cache.shape == (3 * -(-length // page), page, 2, 16)
+        assert cache.shape == (3 * pages, page, 2, 16)
 
 
 def test_fp8_kv_takes_flashinfer() -> None:
