@@ -42,7 +42,7 @@ def projection_table(profiles: Path) -> Table:
         for said in _profiles(profiles)
         for dtype, by_model in said["projections"].items()
     ]
-    models = list(rows[0][2])
+    models = list(rows[0][2]) if rows else []
     yield f"| profile | format | {' | '.join(models)} |"
     yield "|---|---|" + "---|" * len(models)
     for name, dtype, by_model in rows:

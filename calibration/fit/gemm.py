@@ -70,8 +70,8 @@ def jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
 
 
 def _searches(dtype: str, engine: str) -> bool:
-    """Return whether the library searches for its tiles: cuBLAS does, which TensorRT-LLM also has for FP8."""
-    return dtype == "bf16" or (dtype, engine) == ("fp8", "trtllm")
+    """Return whether the library searches for its tiles: cuBLAS does, for FP8 in trtllm and torch."""
+    return dtype == "bf16" or (dtype == "fp8" and engine in ("trtllm", "torch"))
 
 
 def _gemm(dtype: str, multiprocessors: int, **coefficients: float) -> Gemm:

@@ -33,6 +33,7 @@ KERNELS = {
         "mxfp4": ("sglang_fused_moe_triton",),
         "int4": ("sglang_marlin_moe",),
     },
+    "torch": {"bf16": ("torch_grouped_mm",)},
 }
 
 COEFFICIENTS = {

@@ -77,6 +77,16 @@ class Profile:
         """The name of its file in ``conf/calibration``."""
         return f"{self.gpu.name}-{self.engine}"
 
+    @property
+    def engine_version(self) -> str:
+        """The version of the engine whose kernels were timed."""
+        return aiconfigurator.VERSIONS[self.gpu.name, self.engine]
+
+    @property
+    def command(self) -> str:
+        """The command that writes the file."""
+        return f"python -m calibration fit --gpu {self.gpu.name} --engine {self.engine}"
+
     def document(self) -> dict[str, Any]:
         """Return what the YAML file says, as plain values."""
         grouped = {
@@ -89,7 +99,7 @@ class Profile:
             "name": self.name,
             "gpu": self.gpu.name,
             "engine": self.engine,
-            "engine_version": aiconfigurator.VERSIONS[self.gpu.name, self.engine],
+            "engine_version": self.engine_version,
             "datasheet": {name: getattr(self.gpu, name) for name in DATASHEET},
             **{
                 operation: {fit.job.name: asdict(fit.form) for fit in fits}
@@ -104,25 +114,26 @@ class Profile:
                 operation: {fit.job.name: _errors(fit) for fit in fits} | _pooled(fits)
                 for operation, fits in grouped.items()
             },
-            "projections": {
-                fit.job.name: {
-                    model: asdict(errors)
-                    for model, errors in projection_errors(fit.form, self.gpu, fit.job.rows)
-                }
-                for fit in grouped.get("gemm", [])
-                if fit.job.name in ("bf16", "fp8")
-            },
+            "projections": self._projections(grouped.get("gemm", [])),
         }
 
     def text(self) -> str:
         """Return the YAML file."""
-        command = f"python -m calibration fit --gpu {self.gpu.name} --engine {self.engine}"
-        lines = [f"# Kernel times of {self.engine} on {self.gpu.name}: written by `{command}`."]
+        lines = [f"# Kernel times of {self.engine} on {self.gpu.name}: written by `{self.command}`."]
         for key, value in self.document().items():
             if key in _BLOCKS:
                 lines += ["", f"# {_BLOCKS[key]}"]
             lines += _lines(key, value)
         return "\n".join(lines) + "\n"
+
+    def _projections(self, products: list[Fitted]) -> dict[str, Any]:
+        return {
+            fit.job.name: {
+                model: asdict(errors) for model, errors in projection_errors(fit.form, self.gpu, fit.job.rows)
+            }
+            for fit in products
+            if fit.job.name in ("bf16", "fp8")
+        }
 
     def _provenance(self) -> dict[str, Any]:
         return {

@@ -10,7 +10,10 @@ COMMON = ("gpu", "engine", "engine_version", "source", "seconds")
 
 #: Columns that say what was computed. Sizes are counts, ``bytes`` are bytes; ``length`` is the KV length of
 #: every sequence (decode) or the new tokens of every sequence (prefill), ``prefix`` its cached tokens,
-#: ``window`` the attention window in tokens (0: none), ``heads`` and ``kv_heads`` those of one GPU.
+#: ``window`` the attention window in tokens (0: none), ``heads`` and ``kv_heads`` those of one GPU. An
+#: all-to-all sends ``bytes`` from every GPU, its own share included. A ``copy`` goes within the ``device``,
+#: ``host_to_device``, ``device_to_host``, or within the ``host``. A ``launch`` is what the host spends on
+#: that many small ``kernels``, launched one by one (``eager``) or replayed as one ``graph``.
 SHAPES = {
     "gemm": ("dtype", "m", "n", "k"),
     "decode_attention": ("kv_dtype", "batch", "heads", "kv_heads", "head_dim", "window", "length"),
@@ -43,9 +46,12 @@ SHAPES = {
     "norm": ("dtype", "tokens", "width"),
     "rope": ("dtype", "tokens", "width"),
     "activation": ("dtype", "tokens", "width"),
+    "all_to_all": ("gpus", "bytes", "mode"),
+    "copy": ("direction", "bytes"),
+    "launch": ("mode", "kernels"),
 }
 
-_WORDS = {"dtype", "kv_dtype", "mode", "kernel", "distribution"}
+_WORDS = {"dtype", "kv_dtype", "mode", "kernel", "distribution", "direction"}
 
 
 class SourceError(RuntimeError):

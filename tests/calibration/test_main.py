@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from calibration.__main__ import CALIBRATION, TERMS, main
+from calibration.__main__ import CALIBRATION, main
 from calibration.conf import CONF
 from calibration.independent import findings
 from calibration.sources import wheel
 from calibration.terms import term_table
+from calibration.verbs import TERMS
 from tests.shared import shared_data
 
 #: Largest bias (%) of the H100 profile on the projections that others timed, by rows.
