@@ -35,7 +35,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under headings; the first ``words`` columns are words, the others figures."""
+    """Rows of text under headings, if any; the first ``words`` columns are words, the others figures."""
 
     title: str
     headings: Sequence[str]
@@ -146,7 +146,8 @@ def _table(table: Table) -> Iterator[str]:
     yield '<figure class="wide">'
     yield f"<h3>{escape(table.title)}</h3>"
     yield '<div class="scroll"><table>'
-    yield f"<thead><tr>{_cells('th', table.headings, table.words)}</tr></thead>"
+    if any(table.headings):
+        yield f"<thead><tr>{_cells('th', table.headings, table.words)}</tr></thead>"
     yield "<tbody>"
     yield from (f"<tr>{_cells('td', row, table.words)}</tr>" for row in table.rows)
     yield "</tbody>"
