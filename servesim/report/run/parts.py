@@ -13,8 +13,8 @@ from servesim.results.columns import PARTS
 #: The colours of the parts of a request's time, in the order of its life.
 PART_COLOURS = dict(zip(PARTS, (YELLOW, VERMILLION, BLUE, NEUTRAL, PURPLE, ORANGE, SKY), strict=True))
 
-#: A part that is shorter is the rounding of sums.
-LEAST_S = 1e-9
+#: A part that is shorter, in seconds, is the rounding of sums.
+LEAST_S = 5e-7
 
 #: Bands of percentiles: from, below.
 BANDS = ((0, 50), (50, 90), (90, 99), (99, 100))
