@@ -33,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     add = _adder(parser.add_subparsers(required=True, metavar="VERB"))
     measure = add("measure", verbs.measure_kernels, "time kernels on this machine's GPU", MEASUREMENTS)
     measure.add_argument(
-        "--budget", type=float, default=1.0, help="1: at most ten minutes; scales the shapes"
+        "--budget", type=float, default=1.0, help="1: at most ten minutes; more shapes or fewer"
     )
     measure.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: tries the runner")
     fit = add("fit", verbs.write_profiles, "fit profiles to the installed package of timings", CALIBRATION)

@@ -7,7 +7,7 @@ from functools import partial
 
 import pandas as pd
 
-from calibration.fit.job import Job, Start
+from calibration.fit.job import Array, Job, Start
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.all_reduce import AllReduce
 
@@ -39,9 +39,14 @@ def jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
             coefficients=COEFFICIENTS,
             build=partial(_all_reduce, gpus),
             predict=lambda form, part: form.seconds(gpu, part.bytes.to_numpy()),
-            roofline=lambda part, gpus=gpus: part.bytes.to_numpy() * (2 - 2 / gpus) / gpu.nvlink_bytes_per_s,
+            roofline=lambda part, gpus=gpus: sent_bytes(gpus, part) / gpu.nvlink_bytes_per_s,
             starts=STARTS,
         )
+
+
+def sent_bytes(gpus: int, rows: pd.DataFrame) -> Array:
+    """Return the bytes that each GPU of a ring sends: every part of the message once reduced, once shared."""
+    return rows.bytes.to_numpy(float) * (2 - 2 / gpus)
 
 
 def _all_reduce(

@@ -9,7 +9,7 @@ import pandas as pd
 
 from calibration.conf import MULTIPROCESSORS
 from calibration.fit.job import Array, Job, Start
-from calibration.fit.rows import ATTENTION_SHAPE, FEWEST_ROWS, HEADS, columns
+from calibration.fit.rows import ATTENTION_SHAPE, FEWEST_ROWS, HEADS, Work, columns
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.decode_attention import DecodeAttention
 from servesim.cost.kernels.floor import KV_BYTES, kernel_floor
@@ -62,8 +62,14 @@ def seconds(gpu: Gpu, form: DecodeAttention, rows: pd.DataFrame) -> Array:
     return form.seconds(gpu, *columns(rows, *HEADS), window=rows.window.to_numpy(), resident=True)
 
 
-def floor(gpu: Gpu, kv_dtype: str, rows: pd.DataFrame) -> Array:
-    """Return the datasheet's time of decode attention."""
+def work(kv_dtype: str, rows: pd.DataFrame) -> Work:
+    """Return the work of decode attention: its arithmetic, and KV once."""
     batch, heads, kv_heads, head_dim, length = columns(rows, *HEADS)
     kv_bytes = 2 * batch * kv_heads * length * head_dim * KV_BYTES[kv_dtype]
-    return kernel_floor(gpu, 4 * batch * heads * length * head_dim, gpu.bf16_flops_per_s, kv_bytes)
+    return Work(4 * batch * heads * length * head_dim, kv_bytes)
+
+
+def floor(gpu: Gpu, kv_dtype: str, rows: pd.DataFrame) -> Array:
+    """Return the datasheet's time of decode attention."""
+    flops, kv_bytes = work(kv_dtype, rows)
+    return kernel_floor(gpu, flops, gpu.bf16_flops_per_s, kv_bytes)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from calibration.conf import MULTIPROCESSORS, model_named
 from calibration.fit.job import Array, Job, Start
-from calibration.fit.rows import CORE, FEWEST_ROWS, columns
+from calibration.fit.rows import CORE, FEWEST_ROWS, Work, columns
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.floor import WEIGHT_BYTES, kernel_floor, peak_flops
 from servesim.cost.kernels.gemm import Gemm
@@ -88,7 +88,13 @@ def llm_shapes() -> set[tuple[int, int]]:
     }
 
 
+def work(dtype: str, rows: pd.DataFrame) -> Work:
+    """Return the work of products: their arithmetic, and the weights."""
+    m, n, k = columns(rows, "m", "n", "k")
+    return Work(2 * m * n * k, n * k * WEIGHT_BYTES[dtype])
+
+
 def floor(gpu: Gpu, dtype: str, rows: pd.DataFrame) -> Array:
     """Return the datasheet's time of products."""
-    m, n, k = columns(rows, "m", "n", "k")
-    return kernel_floor(gpu, 2 * m * n * k, peak_flops(gpu, dtype), n * k * WEIGHT_BYTES[dtype])
+    flops, hbm_bytes = work(dtype, rows)
+    return kernel_floor(gpu, flops, peak_flops(gpu, dtype), hbm_bytes)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from calibration.fit.job import Array, Job, Start
 from calibration.fit.routing import load
-from calibration.fit.rows import FEWEST_ROWS, columns
+from calibration.fit.rows import FEWEST_ROWS, Work, columns
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.floor import WEIGHT_BYTES, kernel_floor, peak_flops
 from servesim.cost.kernels.moe import Moe
@@ -61,7 +61,7 @@ def jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
             name=dtype,
             rows=rows,
             shape=("tokens", "hidden", "inter", "experts", "top_k", "distribution"),
-            group=_modelcolumns(rows),
+            group=_model_columns(rows),
             ranges=("tokens", "hidden", "inter", "experts", "top_k"),
             coefficients=COEFFICIENTS,
             build=partial(Moe, dtype),
@@ -77,16 +77,20 @@ def jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
         )
 
 
-def _modelcolumns(rows: pd.DataFrame) -> tuple[str, ...]:
+def _model_columns(rows: pd.DataFrame) -> tuple[str, ...]:
     """Return what makes a whole shape of experts: a model, or its split where the table has but one."""
     model = ("hidden", "experts", "top_k")
     return model if len(rows[list(model)].drop_duplicates()) > 1 else (*model, "inter")
 
 
-def floor(gpu: Gpu, dtype: str, rows: pd.DataFrame) -> Array:
-    """Return the datasheet's time of experts: their arithmetic, and the weights of those hit."""
+def work(dtype: str, rows: pd.DataFrame) -> Work:
+    """Return the work of experts: their arithmetic, and the weights of those hit."""
     expert = (3 * rows.hidden * rows.inter).to_numpy(float)
     flops = 2 * expert * (rows.tokens * rows.top_k).to_numpy()
-    return kernel_floor(
-        gpu, flops, peak_flops(gpu, dtype), expert * rows.hit.to_numpy() * WEIGHT_BYTES[dtype]
-    )
+    return Work(flops, expert * rows.hit.to_numpy() * WEIGHT_BYTES[dtype])
+
+
+def floor(gpu: Gpu, dtype: str, rows: pd.DataFrame) -> Array:
+    """Return the datasheet's time of experts."""
+    flops, hbm_bytes = work(dtype, rows)
+    return kernel_floor(gpu, flops, peak_flops(gpu, dtype), hbm_bytes)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from calibration.conf import MULTIPROCESSORS
 from calibration.fit.job import Array, Job, Start
-from calibration.fit.rows import ATTENTION_SHAPE, FEWEST_ROWS, HEADS, columns
+from calibration.fit.rows import ATTENTION_SHAPE, FEWEST_ROWS, HEADS, Work, columns
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.floor import KV_BYTES, kernel_floor, peak_flops
 from servesim.cost.kernels.prefill_attention import PrefillAttention
@@ -67,10 +67,16 @@ def seconds(gpu: Gpu, form: PrefillAttention, rows: pd.DataFrame) -> Array:
     )
 
 
-def floor(gpu: Gpu, dtype: str, rows: pd.DataFrame) -> Array:
-    """Return the datasheet's time of causal attention: its arithmetic, and KV once."""
+def work(rows: pd.DataFrame) -> Work:
+    """Return the work of causal attention: its arithmetic, and KV once."""
     batch, heads, kv_heads, head_dim, length = columns(rows, *HEADS)
     prefix = rows.prefix.to_numpy()
     pairs = length * (length / 2 + prefix)
     kv_bytes = 2 * batch * kv_heads * (length + prefix) * head_dim * rows.kv_dtype.map(KV_BYTES).to_numpy()
-    return kernel_floor(gpu, 4 * batch * heads * pairs * head_dim, peak_flops(gpu, dtype), kv_bytes)
+    return Work(4 * batch * heads * pairs * head_dim, kv_bytes)
+
+
+def floor(gpu: Gpu, dtype: str, rows: pd.DataFrame) -> Array:
+    """Return the datasheet's time of causal attention."""
+    flops, kv_bytes = work(rows)
+    return kernel_floor(gpu, flops, peak_flops(gpu, dtype), kv_bytes)

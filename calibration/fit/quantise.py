@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from calibration.fit.job import Job, Start
+from calibration.fit.job import Array, Job, Start
 from calibration.fit.rows import CORE, FEWEST_ROWS, columns
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.elementwise import Elementwise
@@ -38,5 +38,11 @@ def jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
             coefficients=COEFFICIENTS,
             build=Elementwise,
             predict=lambda form, part: form.seconds(gpu, *columns(part, "m", "k")),
-            roofline=lambda part: (3 * part.m * part.k / gpu.hbm_bytes_per_s).to_numpy(),
+            roofline=lambda part: moved_bytes(part) / gpu.hbm_bytes_per_s,
         )
+
+
+def moved_bytes(rows: pd.DataFrame) -> Array:
+    """Return the bytes of activations that are read in BF16 and written in FP8."""
+    m, k = columns(rows, "m", "k")
+    return 3 * m * k

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pandas as pd
 
 from calibration.fit.job import Array
@@ -15,6 +17,13 @@ CORE = 512
 #: The columns that say how attention is shaped.
 HEADS = ("batch", "heads", "kv_heads", "head_dim", "length")
 ATTENTION_SHAPE = (*HEADS, "window")
+
+
+class Work(NamedTuple):
+    """What a kernel cannot avoid: its FLOPs, and the bytes of weights or KV that it reads from HBM."""
+
+    flops: Array
+    hbm_bytes: Array
 
 
 def columns(rows: pd.DataFrame, *names: str) -> list[Array]:
