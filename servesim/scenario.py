@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -86,8 +86,15 @@ class Scenario:
                 yield from self._memory_problems(path, pool)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the resolved configuration as plain values, with the version of servesim."""
-        return {"version": __version__, **_plain(self)}
+        """Return the resolved configuration as plain values, with the version of servesim.
+
+        Of the profiles at hand, those that a pool has.
+        """
+        told = self
+        if isinstance(self.calibration, Auto):
+            used = self.calibration.used([pool.gpu or self.gpu for _, _, pool in self._pools()])
+            told = replace(self, calibration=used)
+        return {"version": __version__, **_plain(told)}
 
     def deployments(self) -> list[Deployment]:
         """Return the pools as deployed; the scenario must be free of problems."""

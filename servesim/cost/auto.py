@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -50,6 +50,11 @@ class Auto:
         """Return the profile for a GPU; there must be some profile."""
         own = [profile for profile in self._built.values() if profile.gpu == gpu.name]
         return own[0] if own else min(self._built.values(), key=lambda profile: profile.distance(gpu))
+
+    def used(self, gpus: Iterable[Gpu]) -> Auto:
+        """Return what remains of the profiles when only these GPUs need one."""
+        names = {self.profile(gpu).name for gpu in gpus} if self.profiles else set()
+        return Auto({name: said for name, said in self.profiles.items() if said["name"] in names})
 
     def step_time(
         self,

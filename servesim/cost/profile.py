@@ -92,7 +92,7 @@ class Profile:
 
     def described(self) -> dict[str, Any]:
         """Return what a summary says of the profile."""
-        return {"name": self.name, "hash": self.hash}
+        return {"name": self.name, "gpu": self.gpu, "hash": self.hash}
 
     def step_time(
         self,

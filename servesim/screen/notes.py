@@ -36,10 +36,20 @@ def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
 def _on_the_step_times(scenario: Mapping[str, Any]) -> Iterator[str]:
     """Yield whose kernels and whose engine the step times are of, where they are fitted."""
     calibration, overhead = scenario["calibration"], scenario.get("engine_overhead")
-    names = [each["name"] for each in calibration.get("profiles", [calibration]) if "hash" in each]
-    if names:
+    profiles = [each for each in calibration.get("profiles", [calibration]) if "hash" in each]
+    if profiles:
+        names = listed([each["name"] for each in profiles], "and")
+        without = sorted(_gpus(scenario) - {each["gpu"] for each in profiles})
+        scaled = f", scaled to {listed(without, 'and')} by the datasheet" if without else ""
         engine = f"; {overhead['name']} adds its host time" if overhead else ""
-        yield f"step times: kernels as fitted in {listed(names, 'and')}{engine}"
+        yield f"step times: kernels as fitted in {names}{scaled}{engine}"
+
+
+def _gpus(scenario: Mapping[str, Any]) -> set[str]:
+    """Return the names of the GPUs that the pools have."""
+    cluster = scenario["cluster"]
+    pools = [cluster[role] for role in ("prefill", "decode")] if "prefill" in cluster else [cluster]
+    return {(pool["gpu"] or scenario["gpu"])["name"] for pool in pools}
 
 
 def _on_the_calibration(calibration: Mapping[str, Any]) -> Iterator[str]:

@@ -44,6 +44,7 @@ def test_nothing_is_warned_of_inside_the_ranges() -> None:
     told = summary()
     assert told["calibration"]["extrapolated"] < 0.01
     assert "outside the calibrated ranges" not in shown(told)
+    assert "scaled to" not in shown(told)
 
 
 def test_another_datasheet_is_extrapolated() -> None:
@@ -65,7 +66,10 @@ def test_a_gpu_of_ones_own_is_scaled_from_the_nearest_and_every_summary_says_so(
         assert {"attention", "qkv", "lm_head", "small_kernels"} <= kernels.keys()
         for each in kernels.values():
             assert each["calibrated"] == each["interpolated"] == 0 < each["extrapolated"]
-        assert "of the time is outside the calibrated ranges: " in shown(told)
+        assert [one["name"] for one in told["scenario"]["calibration"]["profiles"]] == ["h100-sxm-vllm"]
+        words = shown(told)
+        assert "of the time is outside the calibrated ranges: " in words
+        assert "as fitted in h100-sxm-vllm, scaled to my-gpu by the datasheet" in words
     own, known = (one.deployments()[0].step_time for one in (scenario, load("gpu=h200-sxm")))
     assert 1.5 < own.decode(1, 1000)[0] / known.decode(1, 1000)[0] < 3
 
