@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -64,6 +65,13 @@ MOE_KERNELS = {
         "int4": ("sglang_marlin_moe",),
     },
 }
+
+
+class Work(NamedTuple):
+    """What a kernel cannot avoid: its FLOPs, and the bytes of weights or KV that it reads from HBM."""
+
+    flops: Array
+    hbm_bytes: Array
 
 
 def gpu_named(name: str) -> Gpu:
@@ -147,10 +155,16 @@ def llm_shapes() -> set[tuple[int, int]]:
     }
 
 
+def gemm_work(dtype: str, rows: pd.DataFrame) -> Work:
+    """Return the work of products: their arithmetic, and the weights."""
+    m, n, k = _columns(rows, "m", "n", "k")
+    return Work(2 * m * n * k, n * k * WEIGHT_BYTES[dtype])
+
+
 def gemm_floor(gpu: Gpu, dtype: str, rows: pd.DataFrame) -> Array:
     """Return the datasheet's time of products."""
-    m, n, k = _columns(rows, "m", "n", "k")
-    return kernel_floor(gpu, 2 * m * n * k, peak_flops(gpu, dtype), n * k * WEIGHT_BYTES[dtype])
+    flops, hbm_bytes = gemm_work(dtype, rows)
+    return kernel_floor(gpu, flops, peak_flops(gpu, dtype), hbm_bytes)
 
 
 # ---- attention
@@ -214,11 +228,17 @@ def decode_seconds(gpu: Gpu, form: DecodeAttention, rows: pd.DataFrame) -> Array
     return form.seconds(gpu, *_columns(rows, *HEADS), window=rows.window.to_numpy(), resident=True)
 
 
-def decode_floor(gpu: Gpu, kv_dtype: str, rows: pd.DataFrame) -> Array:
-    """Return the datasheet's time of decode attention."""
+def decode_work(kv_dtype: str, rows: pd.DataFrame) -> Work:
+    """Return the work of decode attention: its arithmetic, and KV once."""
     batch, heads, kv_heads, head_dim, length = _columns(rows, *HEADS)
     kv_bytes = 2 * batch * kv_heads * length * head_dim * KV_BYTES[kv_dtype]
-    return kernel_floor(gpu, 4 * batch * heads * length * head_dim, gpu.bf16_flops_per_s, kv_bytes)
+    return Work(4 * batch * heads * length * head_dim, kv_bytes)
+
+
+def decode_floor(gpu: Gpu, kv_dtype: str, rows: pd.DataFrame) -> Array:
+    """Return the datasheet's time of decode attention."""
+    flops, kv_bytes = decode_work(kv_dtype, rows)
+    return kernel_floor(gpu, flops, gpu.bf16_flops_per_s, kv_bytes)
 
 
 def prefill_attention_jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
@@ -252,13 +272,19 @@ def prefill_seconds(gpu: Gpu, form: PrefillAttention, rows: pd.DataFrame) -> Arr
     )
 
 
-def prefill_floor(gpu: Gpu, dtype: str, rows: pd.DataFrame) -> Array:
-    """Return the datasheet's time of causal attention: its arithmetic, and KV once."""
+def prefill_work(rows: pd.DataFrame) -> Work:
+    """Return the work of causal attention: its arithmetic, and KV once."""
     batch, heads, kv_heads, head_dim, length = _columns(rows, *HEADS)
     prefix = rows.prefix.to_numpy()
     pairs = length * (length / 2 + prefix)
     kv_bytes = 2 * batch * kv_heads * (length + prefix) * head_dim * rows.kv_dtype.map(KV_BYTES).to_numpy()
-    return kernel_floor(gpu, 4 * batch * heads * pairs * head_dim, peak_flops(gpu, dtype), kv_bytes)
+    return Work(4 * batch * heads * pairs * head_dim, kv_bytes)
+
+
+def prefill_floor(gpu: Gpu, dtype: str, rows: pd.DataFrame) -> Array:
+    """Return the datasheet's time of causal attention."""
+    flops, kv_bytes = prefill_work(rows)
+    return kernel_floor(gpu, flops, peak_flops(gpu, dtype), kv_bytes)
 
 
 # ---- collectives, experts, quantisation
@@ -291,9 +317,14 @@ def all_reduce_jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
             coefficients=ALL_REDUCE,
             build=partial(_all_reduce, gpus),
             predict=lambda form, part: form.seconds(gpu, part.bytes.to_numpy()),
-            roofline=lambda part, gpus=gpus: part.bytes.to_numpy() * (2 - 2 / gpus) / gpu.nvlink_bytes_per_s,
+            roofline=lambda part, gpus=gpus: all_reduce_bytes(gpus, part) / gpu.nvlink_bytes_per_s,
             starts=ALL_REDUCE_STARTS,
         )
+
+
+def all_reduce_bytes(gpus: int, rows: pd.DataFrame) -> Array:
+    """Return the bytes that each GPU of a ring sends: every part of the message once reduced, once shared."""
+    return rows.bytes.to_numpy(float) * (2 - 2 / gpus)
 
 
 def _all_reduce(
@@ -352,13 +383,17 @@ def _model_columns(rows: pd.DataFrame) -> tuple[str, ...]:
     return model if len(rows[list(model)].drop_duplicates()) > 1 else (*model, "inter")
 
 
-def moe_floor(gpu: Gpu, dtype: str, rows: pd.DataFrame) -> Array:
-    """Return the datasheet's time of experts: their arithmetic, and the weights of those hit."""
+def moe_work(dtype: str, rows: pd.DataFrame) -> Work:
+    """Return the work of experts: their arithmetic, and the weights of those hit."""
     expert = (3 * rows.hidden * rows.inter).to_numpy(float)
     flops = 2 * expert * (rows.tokens * rows.top_k).to_numpy()
-    return kernel_floor(
-        gpu, flops, peak_flops(gpu, dtype), expert * rows.hit.to_numpy() * WEIGHT_BYTES[dtype]
-    )
+    return Work(flops, expert * rows.hit.to_numpy() * WEIGHT_BYTES[dtype])
+
+
+def moe_floor(gpu: Gpu, dtype: str, rows: pd.DataFrame) -> Array:
+    """Return the datasheet's time of experts."""
+    flops, hbm_bytes = moe_work(dtype, rows)
+    return kernel_floor(gpu, flops, peak_flops(gpu, dtype), hbm_bytes)
 
 
 ELEMENTWISE = {
@@ -388,8 +423,14 @@ def quantise_jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
             coefficients=ELEMENTWISE,
             build=Elementwise,
             predict=lambda form, part: form.seconds(gpu, *_columns(part, "m", "k")),
-            roofline=lambda part: (3 * part.m * part.k / gpu.hbm_bytes_per_s).to_numpy(),
+            roofline=lambda part: quantise_bytes(part) / gpu.hbm_bytes_per_s,
         )
+
+
+def quantise_bytes(rows: pd.DataFrame) -> Array:
+    """Return the bytes of activations that are read in BF16 and written in FP8."""
+    m, k = _columns(rows, "m", "k")
+    return 3 * m * k
 
 
 def _columns(rows: pd.DataFrame, *names: str) -> list[Array]:

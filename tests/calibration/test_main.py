@@ -7,6 +7,7 @@ import pytest
 from calibration.__main__ import CALIBRATION, main
 from calibration.independent import findings
 from calibration.sources import wheel
+from tests.calibration.packages import installed
 from tests.shared import shared_data
 
 #: Largest bias (%) of the H100 profile on the projections that others timed, by rows.
@@ -20,13 +21,22 @@ def test_errors_prints_a_row_per_fit(capsys: pytest.CaptureFixture[str]) -> None
     assert "| profile | format | llama3.1-8b | llama3.1-70b | qwen3-32b |" in printed
 
 
-def test_fit_without_the_package_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+@pytest.mark.parametrize("verb", ["fit", "report"])
+def test_without_the_package_a_verb_says_how_to_get_it(
+    verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(wheel, "PACKAGE", "a-package-that-nobody-has-installed")
-    assert main(["fit", "--out", str(tmp_path)]) == 1
+    assert main([verb, "--out", str(tmp_path)]) == 1
     assert "pip install 'servesim[calibration]'" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_report_writes_a_page_per_profile(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    installed()
+    assert main(["report", "--gpu", "l40s", "--engine", "vllm", "--out", str(tmp_path / "pages")]) == 0
+    (page,) = (tmp_path / "pages").iterdir()
+    assert capsys.readouterr().out == f"{page}\n"
+    assert "Kernel times of vllm 0.24.0 on l40s" in page.read_text()
 
 
 def test_check_prints_a_row_per_part_of_an_independent_table(capsys: pytest.CaptureFixture[str]) -> None:

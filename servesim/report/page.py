@@ -1,0 +1,195 @@
+"""One HTML page with everything in it: it opens from disk, without a network, in light and in dark.
+
+The same content gives the same bytes: no dates, and the ids of the drawings are their numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import get_args
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+from plotly.utils import PlotlyJSONEncoder
+
+from servesim.report.theme import FONT, INKS, Mode, template
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure with what it is called, and a caption that defines what it shows.
+
+    ``wide`` ones take the whole width of the page, the others half of it.
+    """
+
+    title: str
+    figure: go.Figure
+    caption: str = ""
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under headings; the first ``words`` columns are words, the others figures."""
+
+    title: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+    words: int = 1
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, some sentences, and what stands below them."""
+
+    title: str
+    parts: Sequence[Chart | Table]
+    lead: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A title, paragraphs below it, sections, and notes at the end."""
+
+    title: str
+    lead: Sequence[str]
+    sections: Sequence[Section]
+    notes: Sequence[str] = field(default=())
+
+    def html(self) -> str:
+        """Return the page."""
+        charts = [part for section in self.sections for part in section.parts if isinstance(part, Chart)]
+        return "\n".join(
+            [
+                "<!doctype html>",
+                '<html lang="en">',
+                "<head>",
+                '<meta charset="utf-8">',
+                '<meta name="viewport" content="width=device-width, initial-scale=1">',
+                '<meta name="color-scheme" content="light dark">',
+                '<link rel="icon" href="data:,">',
+                f"<title>{escape(self.title)}</title>",
+                f"<style>\n{_style()}</style>",
+                "</head>",
+                "<body>",
+                *self._body(),
+                _data("templates", {mode: template(mode).to_plotly_json() for mode in get_args(Mode)}),
+                *(_data(f"{_id(number)}-data", _drawn(chart.figure)) for number, chart in _counted(charts)),
+                f"<script>{get_plotlyjs()}</script>",
+                f"<script>\n{_beside('page.js')}</script>",
+                "</body>",
+                "</html>",
+                "",
+            ]
+        )
+
+    def write(self, path: Path) -> None:
+        """Write the page to a file."""
+        path.write_text(self.html(), encoding="utf-8", newline="\n")
+
+    def _body(self) -> Iterator[str]:
+        yield "<header>"
+        yield '<button id="mode" type="button">Light or dark</button>'
+        yield f"<h1>{escape(self.title)}</h1>"
+        yield from (f"<p>{escape(text)}</p>" for text in self.lead)
+        if len(self.sections) > 1:
+            links = (f'<a href="#{_anchor(each.title)}">{escape(each.title)}</a>' for each in self.sections)
+            yield f"<nav>{''.join(links)}</nav>"
+        yield "</header>"
+        yield "<main>"
+        number = 0
+        for section in self.sections:
+            yield f'<section id="{_anchor(section.title)}">'
+            yield f"<h2>{escape(section.title)}</h2>"
+            if section.lead:
+                yield f"<p>{escape(section.lead)}</p>"
+            yield '<div class="parts">'
+            for part in section.parts:
+                number += isinstance(part, Chart)
+                yield from _chart(part, number) if isinstance(part, Chart) else _table(part)
+            yield "</div>"
+            yield "</section>"
+        yield "</main>"
+        if self.notes:
+            yield "<footer>"
+            yield from (f"<p>{escape(note)}</p>" for note in self.notes)
+            yield "</footer>"
+
+
+def _counted(charts: Sequence[Chart]) -> Iterator[tuple[int, Chart]]:
+    return enumerate(charts, start=1)
+
+
+def _id(number: int) -> str:
+    return f"chart-{number}"
+
+
+def _chart(chart: Chart, number: int) -> Iterator[str]:
+    yield f'<figure class="{"wide" if chart.wide else "half"}">'
+    yield f"<h3>{escape(chart.title)}</h3>"
+    height = chart.figure.layout.height
+    label = escape(chart.title, quote=True)
+    size = f'style="height:{height}px"'
+    yield f'<div class="chart" id="{_id(number)}" role="img" aria-label="{label}" {size}></div>'
+    if chart.caption:
+        yield f"<figcaption>{escape(chart.caption)}</figcaption>"
+    yield "</figure>"
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield '<figure class="wide">'
+    yield f"<h3>{escape(table.title)}</h3>"
+    yield '<div class="scroll"><table>'
+    yield f"<thead><tr>{_cells('th', table.headings, table.words)}</tr></thead>"
+    yield "<tbody>"
+    yield from (f"<tr>{_cells('td', row, table.words)}</tr>" for row in table.rows)
+    yield "</tbody>"
+    yield "</table></div>"
+    if table.caption:
+        yield f"<figcaption>{escape(table.caption)}</figcaption>"
+    yield "</figure>"
+
+
+def _cells(tag: str, texts: Sequence[str], words: int) -> str:
+    kinds = [' class="word"' if column < words else "" for column in range(len(texts))]
+    return "".join(f"<{tag}{kind}>{escape(text)}</{tag}>" for kind, text in zip(kinds, texts, strict=True))
+
+
+def _drawn(figure: go.Figure) -> dict[str, object]:
+    """Return a figure without its template, which the page sets by its mode."""
+    said = figure.to_dict()
+    said["layout"].pop("template", None)
+    return {"data": said["data"], "layout": said["layout"]}
+
+
+def _data(name: str, value: object) -> str:
+    """Return data for the script of the page; as ``<`` is escaped, no text in it can end the element."""
+    text = json.dumps(value, cls=PlotlyJSONEncoder, separators=(",", ":")).replace("<", "\\u003c")
+    return f'<script type="application/json" id="{name}">{text}</script>'
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+
+
+def _style() -> str:
+    """Return the style sheet, with the colours of the theme as its variables."""
+    sets = {mode: "".join(f"--{name}:{hue};" for name, hue in INKS[mode]._asdict().items()) for mode in INKS}
+    pages = {"light": "--page:#f4f5f7;", "dark": "--page:#0e1114;"}
+    light, dark = (f"color-scheme:{mode};{sets[mode]}{pages[mode]}" for mode in ("light", "dark"))
+    return (
+        f":root{{{light}--sans:{FONT};}}\n"
+        f"@media (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
+        f':root[data-mode="light"]{{{light}}}\n'
+        f':root[data-mode="dark"]{{{dark}}}\n'
+    ) + _beside("page.css")
+
+
+def _beside(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -1,0 +1,132 @@
+"""Colours and templates of all figures, for light and for dark pages.
+
+The colours of data are those of Okabe and Ito, "Color Universal Design" (2008), which people with any of the
+common colour-vision deficiencies can tell apart. They are the same on light and dark pages; what changes
+is the template: text, axes, grid and background.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import plotly.graph_objects as go
+
+Mode = Literal["light", "dark"]
+
+BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+)
+
+#: The colours of series, in the order in which they are given out.
+PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
+
+#: What is not data, such as a limit or a line of equality: visible on light and dark alike.
+NEUTRAL = "#8A8F98"
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+#: Symbols beside colours, so that series differ without colour, too.
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x")
+
+
+class Ink(NamedTuple):
+    """The colours of a page in one mode."""
+
+    text: str
+    muted: str
+    grid: str
+    axis: str
+    card: str
+
+
+INKS: dict[Mode, Ink] = {
+    "light": Ink("#1f2328", "#59636e", "#e6e8eb", "#9aa2ab", "#ffffff"),
+    "dark": Ink("#e6e9ed", "#9da7b3", "#2b3138", "#5c6570", "#171b20"),
+}
+
+
+def colour(index: int) -> str:
+    """Return the colour of series ``index``; they repeat after six."""
+    return PALETTE[index % len(PALETTE)]
+
+
+def symbol(index: int) -> str:
+    """Return the marker of series ``index``; they repeat after six."""
+    return SYMBOLS[index % len(SYMBOLS)]
+
+
+def faint(hex_colour: str, opacity: float = 0.18) -> str:
+    """Return a colour that lets what is behind it through, for bands."""
+    red, green, blue = (int(hex_colour[start : start + 2], 16) for start in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def template(mode: Mode) -> go.layout.Template:
+    """Return the Plotly template of a mode."""
+    ink = INKS[mode]
+    axis: dict[str, Any] = {
+        "gridcolor": ink.grid,
+        "linecolor": ink.axis,
+        "zerolinecolor": ink.axis,
+        "zerolinewidth": 1,
+        "showline": True,
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": ink.axis,
+        "automargin": True,
+        "title": {"standoff": 8, "font": {"size": 13}},
+        "tickfont": {"size": 12},
+    }
+    return go.layout.Template(
+        layout={
+            "font": {"family": FONT, "size": 13, "color": ink.text},
+            "paper_bgcolor": ink.card,
+            "plot_bgcolor": ink.card,
+            "colorway": list(PALETTE),
+            "xaxis": axis,
+            "yaxis": axis,
+            "legend": {"bgcolor": "rgba(0,0,0,0)", "font": {"size": 12}},
+            "hoverlabel": {
+                "bgcolor": ink.card,
+                "bordercolor": ink.axis,
+                "font": {"family": FONT, "color": ink.text, "size": 12},
+                "align": "left",
+            },
+            "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": ink.axis, "activecolor": ink.text},
+            "annotationdefaults": {"font": {"color": ink.muted, "size": 12}},
+            "coloraxis": {"colorbar": {"outlinewidth": 0, "thickness": 12, "tickfont": {"size": 11}}},
+        }
+    )
+
+
+def blank(*, x: str, y: str, height: int = 380, **layout: Any) -> go.Figure:
+    """Return an empty figure with titles of its axes, and its legend above the drawing, where nothing is.
+
+    ``layout`` is added to Plotly's layout.
+    """
+    figure = go.Figure()
+    figure.update_layout(
+        template=template("light"),
+        height=height,
+        margin={"l": 64, "r": 20, "t": 12, "b": 52},
+        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
+        xaxis={"title": {"text": x}},
+        yaxis={"title": {"text": y}},
+        hovermode="closest",
+    )
+    return figure.update_layout(layout)
+
+
+def logarithmic(**axis: Any) -> dict[str, Any]:
+    """Return a logarithmic axis with a tick per power of ten, written 10k, 1M or 100µ."""
+    return {"type": "log", "exponentformat": "SI", "minexponent": 0, "dtick": 1} | axis
+
+
+def plain(text: object) -> str:
+    """Return text as Plotly shows it literally: it reads some HTML tags and entities otherwise."""
+    return str(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
