@@ -19,6 +19,7 @@
       const { data, layout } = told(`${chart.id}-data`);
       await Plotly.newPlot(chart, data, { ...layout, template: templates[mode()] }, config);
       chart.dataset.mode = mode();
+      document.dispatchEvent(new CustomEvent("drawn", { detail: chart }));
       await new Promise((resume) => setTimeout(resume, 0));
     }
     await recolour();
@@ -31,6 +32,17 @@
       chart.dataset.mode = mode();
       await Plotly.relayout(chart, { template: templates[mode()] });
     }
+  }
+
+  for (const buttons of document.querySelectorAll(".buttons")) {
+    const [all, charts] = [Array.from(buttons.children), Array.from(buttons.nextElementSibling.children)];
+    buttons.addEventListener("click", ({ target }) => {
+      if (!all.includes(target)) return;
+      all.forEach((each, index) => {
+        each.setAttribute("aria-pressed", each === target);
+        charts[index].classList.toggle("unseen", each !== target);
+      });
+    });
   }
 
   button.addEventListener("click", () => {
