@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 #: Unit, factor to it, and definition of each time that requests take.
@@ -16,9 +17,14 @@ _TIMES = {
     "itl_s": ("ITL", "ms", 1e3, "inter-token latency: the gaps between tokens, of all requests together"),
     "e2e_s": ("E2E", "s", 1.0, "end-to-end latency: from sending a request to its last output token"),
 }
+_DELIVERED = "delivered per second of the judged part of the run; per GPU: of all GPUs paid for"
 _INTERACTIVITY = "tokens per second that one user sees: 1 / TPOT of a request"
-_UNITS = {"requests": "requests/s", "input_tokens": "input tokens/s", "output_tokens": "output tokens/s"}
-_UNITS |= {"total_tokens": "tokens/s, input and output"}
+_RATES = {
+    "requests": ("Requests completed", "requests/s"),
+    "input_tokens": ("Input throughput", "tokens/s"),
+    "output_tokens": ("Output throughput", "tokens/s"),
+    "total_tokens": ("Input and output throughput", "tokens/s"),
+}
 _COSTS = {
     "million_output_tokens": "million output tokens",
     "million_total_tokens": "million tokens, input and output",
@@ -52,6 +58,11 @@ class Metric:
     definition: str = ""
     limit: str = ""
 
+    @property
+    def name(self) -> str:
+        """The title without the unit."""
+        return self.title.partition(" (")[0]
+
     def bound(self, limit_s: float) -> float:
         """Return where a limit in seconds lies on the axis of this figure."""
         return self.scale * (1 / limit_s if self.best > 0 else limit_s)
@@ -60,34 +71,34 @@ class Metric:
 def metric(column: str) -> Metric:
     """Return what is known of a column of the table; of one that is not known, its name."""
     group, _, rest = column.partition(".")
-    makers = {"latency": _latency, "throughput": _rate, "goodput": _goodput, "cost": _cost}
-    return makers.get(group, _unknown)(column, *rest.rsplit(".", 1))
+    maker = _MAKERS.get(group)
+    return (maker(column, *rest.rsplit(".", 1)) if maker and rest else None) or Metric(column, column)
 
 
-def _latency(column: str, name: str, statistic: str = "") -> Metric:
+def _latency(column: str, name: str, statistic: str = "") -> Metric | None:
     said = {"mean": "Mean", "p50": "Median"}.get(statistic, statistic)
     if name == "interactivity":
         title = f"{said} interactivity (tokens/s per user)"
         return Metric(column, title, "tokens/s per user", 1.0, 1, False, _INTERACTIVITY, "tpot_s")
     if name not in _TIMES:
-        return _unknown(column)
+        return None
     short, unit, scale, definition = _TIMES[name]
     limit = "" if name == "itl_s" else name
     best = 0 if statistic == "n" else -1
     return Metric(column, f"{said} {short} ({unit})", unit, scale, best, True, definition, limit)
 
 
-def _rate(column: str, *path: str) -> Metric:
-    name = path[-1]
-    for start, unit in _UNITS.items():
+def _rate(column: str, name: str, *rest: str) -> Metric | None:
+    if rest:
+        return None  # of one role of two
+    for start, (said, unit) in _RATES.items():
         if name.startswith(f"{start}_per_s"):
             unit += " per GPU" if name.endswith("_per_gpu") else ""
-            title = f"Throughput ({unit})"
-            return Metric(column, title, unit, best=1, definition="delivered in the steady part of the run")
-    return _unknown(column)
+            return Metric(column, f"{said} ({unit})", unit, best=1, definition=_DELIVERED)
+    return None
 
 
-def _goodput(column: str, name: str, *rest: str) -> Metric:
+def _goodput(column: str, name: str, *rest: str) -> Metric | None:
     if name == "attainment":
         definition = "requests that met every limit of the SLO / all that were sent"
         return Metric(column, "SLO attainment (% of requests)", "%", 100.0, 1, False, definition)
@@ -95,20 +106,23 @@ def _goodput(column: str, name: str, *rest: str) -> Metric:
         unit = "requests/s" + (" per GPU" if name.endswith("_per_gpu") else "")
         definition = "requests per second that met every limit of the SLO"
         return Metric(column, f"Goodput ({unit})", unit, best=1, definition=definition)
-    return _unknown(column)
+    return None
 
 
-def _cost(column: str, name: str, *rest: str) -> Metric:
+def _cost(column: str, name: str, *rest: str) -> Metric | None:
     start, _, per = name.partition("usd_per_")
     if start == "" and per in _COSTS:
         definition = "price of all GPUs paid for, idle or not / what they delivered"
         return Metric(column, f"Cost ($ per {_COSTS[per]})", "$", 1.0, -1, True, definition)
-    return _unknown(column)
+    return None
 
 
-def _unknown(column: str, *rest: str) -> Metric:
-    return Metric(column, column)
-
+_MAKERS: dict[str, Callable[..., Metric | None]] = {
+    "latency": _latency,
+    "throughput": _rate,
+    "goodput": _goodput,
+    "cost": _cost,
+}
 
 OUTPUT = metric("throughput.output_tokens_per_s_per_gpu")
 TOTAL = metric("throughput.total_tokens_per_s_per_gpu")

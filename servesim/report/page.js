@@ -4,6 +4,7 @@
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const told = (id) => JSON.parse(document.getElementById(id).textContent);
   const templates = told("templates");
+  const texts = told("texts");
   const charts = Array.from(document.querySelectorAll(".chart"));
   const button = document.getElementById("mode");
   const mode = () => root.dataset.mode || (dark.matches ? "dark" : "light");
@@ -17,6 +18,7 @@
   async function draw() {
     for (const chart of charts) {
       const { data, layout } = told(`${chart.id}-data`);
+      for (const trace of data.filter((each) => each.said)) trace.text = trace.said.map((index) => texts[index]);
       await Plotly.newPlot(chart, data, { ...layout, template: templates[mode()] }, config);
       chart.dataset.mode = mode();
       document.dispatchEvent(new CustomEvent("drawn", { detail: chart }));

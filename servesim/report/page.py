@@ -96,6 +96,8 @@ class Page:
     def html(self) -> str:
         """Return the page."""
         charts = [chart for section in self.sections for part in section.parts for chart in _charts(part)]
+        texts: dict[str, int] = {}
+        drawn = [_drawn(chart.figure, texts) for chart in charts]
         return "\n".join(
             [
                 "<!doctype html>",
@@ -111,7 +113,8 @@ class Page:
                 "<body>",
                 *self._body(),
                 _data("templates", {mode: template(mode).to_plotly_json() for mode in get_args(Mode)}),
-                *(_data(f"{_id(number)}-data", _drawn(chart.figure)) for number, chart in _counted(charts)),
+                *(_data(f"{_id(number)}-data", data) for number, data in enumerate(drawn, start=1)),
+                _data("texts", list(texts)),
                 *(_data(name, value) for name, value in self.data.items()),
                 f"<script>{get_plotlyjs()}</script>",
                 *([f"<script>\n{self.script}</script>"] if self.script else []),
@@ -152,10 +155,6 @@ class Page:
             yield "<footer>"
             yield from (f"<p>{escape(note)}</p>" for note in self.notes)
             yield "</footer>"
-
-
-def _counted(charts: Sequence[Chart]) -> Iterator[tuple[int, Chart]]:
-    return enumerate(charts, start=1)
 
 
 def _id(number: int) -> str:
@@ -231,10 +230,17 @@ def _cells(tag: str, cells: Sequence[str | Markup], words: int) -> str:
     return "".join(f"<{tag}{kind}>{html}</{tag}>" for kind, html in zip(kinds, htmls, strict=True))
 
 
-def _drawn(figure: go.Figure) -> dict[str, object]:
-    """Return a figure without its template, which the page sets by its mode."""
+def _drawn(figure: go.Figure, texts: dict[str, int]) -> dict[str, object]:
+    """Return a figure without its template, which the page sets by its mode.
+
+    What its points say is put into ``texts``, as several charts show the same points; each trace keeps the
+    numbers of its texts.
+    """
     said = figure.to_dict()
     said["layout"].pop("template", None)
+    for trace in said["data"]:
+        if isinstance(trace.get("text"), (list, tuple)):
+            trace["said"] = [texts.setdefault(str(text), len(texts)) for text in trace.pop("text")]
     return {"data": said["data"], "layout": said["layout"]}
 
 
