@@ -26,6 +26,8 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim -m scheduler=static,continuous,disaggregated
                                          one run each, and a table that compares them
   servesim explain --batch 64 --context 1400                    one step, operation by operation
+  servesim page runs/2026-01-31_12-00-00                        charts of a run, as one HTML page
+  servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
 
 Choose an option with group=name:
 {groups}
@@ -58,7 +60,7 @@ _GROUPS = (
     "calibration",
     "engine_overhead",
 )
-_VERBS = ("plan", "dashboard", "memory", "trace", "validate")
+_VERBS = ("plan", "dashboard", "memory", "validate")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,6 +87,10 @@ def _dispatch(arguments: Sequence[str]) -> int:
         from servesim.explain import explain
 
         return explain(arguments[1:])
+    if arguments and arguments[0] in ("page", "trace"):
+        from servesim import pictures
+
+        return {"page": pictures.page, "trace": pictures.trace}[arguments[0]](arguments[1:])
     options = _parser().parse_intermixed_args(arguments)
     if options.help:
         print(_help(options.config_dir))

@@ -32,6 +32,9 @@ MOST_POINTS = 3000
 #: Where the colours of a map of errors end, in %.
 WORST_SHADE = 30
 
+#: Microseconds of a second.
+MICRO = 1e6
+
 QUANTILES = (0.1, 0.5, 0.9)
 
 
@@ -83,27 +86,26 @@ def overview(errors: pd.DataFrame) -> go.Figure:
 def predicted_against_measured(rows: pd.DataFrame) -> go.Figure:
     """Return the points of :func:`drawn` around the line of equality."""
     shown = drawn(rows)
+    times_s = shown[["measured_s", "predicted_s"]].to_numpy()
+    ends = [MICRO * times_s.min(), MICRO * times_s.max()]
     figure = blank(
-        x="Measured (s)",
-        y="Predicted (s)",
+        x="Measured (µs)",
+        y="Predicted (µs)",
         height=420,
-        xaxis=logarithmic(),
-        yaxis=logarithmic(),
+        xaxis=logarithmic(ends),
+        yaxis=logarithmic(ends),
     )
     for index, (name, part) in enumerate(shown.groupby("format", sort=False)):
         figure.add_scatter(
-            x=part.measured_s.to_numpy(),
-            y=part.predicted_s.to_numpy(),
+            x=MICRO * part.measured_s.to_numpy(),
+            y=MICRO * part.predicted_s.to_numpy(),
             mode="markers",
             name=plain(name),
             marker={"color": colour(index), "symbol": symbol(index), "size": 5, "opacity": 0.7},
             text=[plain(text) for text in part["shape"]],
-            hovertemplate="%{text}<br>measured %{x:.4s}s, predicted %{y:.4s}s<extra>%{fullData.name}</extra>",
+            hovertemplate="%{text}<br>measured %{x:,.4r} µs, predicted %{y:,.4r} µs"
+            "<extra>%{fullData.name}</extra>",
         )
-    ends = [
-        shown[["measured_s", "predicted_s"]].min().min(),
-        shown[["measured_s", "predicted_s"]].max().max(),
-    ]
     figure.add_scatter(
         x=ends,
         y=ends,
@@ -123,8 +125,8 @@ def error_by_size(rows: pd.DataFrame, size: Axis, predicted: str) -> go.Figure:
     figure = blank(
         x=size.title,
         y="Predicted / measured - 1 (%)",
-        xaxis=logarithmic(),
-        yaxis={"zeroline": True},
+        xaxis=logarithmic(rows["size"]),
+        yaxis={"zeroline": True, "zerolinewidth": 1},
     )
     for index, (name, part) in enumerate(judged(rows).groupby("format", sort=False)):
         table = _quantiles(part, predicted)
@@ -251,8 +253,8 @@ def bandwidth_reached(rows: pd.DataFrame, limit: float, size: Axis) -> go.Figure
         x=size.title,
         y="Reached (bytes/s per GPU)",
         height=420,
-        xaxis=logarithmic(),
-        yaxis=logarithmic(),
+        xaxis=logarithmic(shown["size"]),
+        yaxis=logarithmic(shown.moved_bytes / shown.measured_s),
     )
     for index, (name, part) in enumerate(shown.groupby("format", sort=False)):
         figure.add_scatter(

@@ -30,7 +30,7 @@ def with_profiles(values: Mapping[str, Any], folders: Sequence[Path]) -> dict[st
     }
     names = {f"{gpu}-{engine}" for gpu in _gpus(values)}
     chosen = names if names <= known.keys() else known.keys()
-    profiles = {name: _read(known[name]) for name in sorted(chosen)}
+    profiles = {name: read_profile(known[name]) for name in sorted(chosen)}
     return {**values, "calibration": {"profiles": profiles, **calibration}}
 
 
@@ -42,7 +42,7 @@ def _gpus(values: Mapping[str, Any]) -> set[Any]:
     return {gpu.get("name") for gpu in gpus if isinstance(gpu, Mapping)}
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_profile(path: Path) -> dict[str, Any]:
     """Return what a profile says; a file is read once for as long as it does not change."""
     return dict(_parsed(path, path.stat().st_mtime_ns))
 

@@ -52,7 +52,7 @@ class Markup:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under headings; the first ``words`` columns are words, the others figures.
+    """Rows of cells under headings, if any; the first ``words`` columns are words, the others figures.
 
     A ``folded`` one shows its title until it is asked for.
     """
@@ -212,7 +212,8 @@ def _table(table: Table) -> Iterator[str]:
     else:
         yield f"<h3>{escape(table.title)}</h3>"
     yield '<div class="scroll"><table>'
-    yield f"<thead><tr>{_cells('th', table.headings, table.words)}</tr></thead>"
+    if any(table.headings):
+        yield f"<thead><tr>{_cells('th', table.headings, table.words)}</tr></thead>"
     yield "<tbody>"
     yield from (f"<tr>{_cells('td', row, table.words)}</tr>" for row in table.rows)
     yield "</tbody>"

@@ -28,12 +28,13 @@ def roofline(points: pd.DataFrame, peaks: Mapping[str, float], bytes_per_s: floa
 
     """
     shown = points[(points.intensity > 0) & (points.flops_per_s > 0) & np.isfinite(points.intensity)]
+    ends = _ends(shown.intensity.to_numpy(), max(peaks.values(), default=bytes_per_s) / bytes_per_s)
     figure = blank(
         x="Arithmetic intensity (FLOPs per byte of weights and KV)",
         y="Reached (FLOP/s per GPU)",
         height=420,
-        xaxis=logarithmic(),
-        yaxis=logarithmic(exponentformat="power"),
+        xaxis=logarithmic(ends),
+        yaxis=logarithmic(shown.flops_per_s, exponentformat="power"),
     )
     for index, (series, rows) in enumerate(shown.groupby("series", sort=False)):
         figure.add_scatter(
@@ -45,7 +46,6 @@ def roofline(points: pd.DataFrame, peaks: Mapping[str, float], bytes_per_s: floa
             text=[plain(text) for text in rows.text],
             hovertemplate="%{text}<br>%{x:.3s} FLOPs per byte<br>%{y:.3s}FLOP/s<extra></extra>",
         )
-    ends = _ends(shown.intensity.to_numpy(), max(peaks.values(), default=bytes_per_s) / bytes_per_s)
     for index, (name, peak) in enumerate(sorted(peaks.items(), key=lambda each: -each[1])):
         figure.add_scatter(**_roof(name, peak, bytes_per_s, ends, _DASHES[index % len(_DASHES)]))
     return figure

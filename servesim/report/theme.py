@@ -7,8 +7,10 @@ is the template: text, axes, grid and background.
 
 from __future__ import annotations
 
+from math import floor, log10
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import plotly.graph_objects as go
 
 Mode = Literal["light", "dark"]
@@ -22,11 +24,17 @@ BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = (
     "#56B4E9",
 )
 
+#: Palest of the set, so only for areas, and last.
+YELLOW = "#F0E442"
+
 #: The colours of series, in the order in which they are given out.
 PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 
 #: What is not data, such as a limit or a line of equality: visible on light and dark alike.
 NEUTRAL = "#8A8F98"
+
+#: Largest over smallest value of a logarithmic axis from which its ticks are powers of ten, or 1, 2 and 5.
+_LONG, _SHORT = 150.0, 8.0
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
@@ -73,7 +81,7 @@ def template(mode: Mode) -> go.layout.Template:
         "gridcolor": ink.grid,
         "linecolor": ink.axis,
         "zerolinecolor": ink.axis,
-        "zerolinewidth": 1,
+        "zeroline": False,
         "showline": True,
         "ticks": "outside",
         "ticklen": 4,
@@ -122,9 +130,21 @@ def blank(*, x: str, y: str, height: int = 380, **layout: Any) -> go.Figure:
     return figure.update_layout(layout)
 
 
-def logarithmic(**axis: Any) -> dict[str, Any]:
-    """Return a logarithmic axis with a tick per power of ten, written 10k, 1M or 100µ."""
-    return {"type": "log", "exponentformat": "SI", "minexponent": 0, "dtick": 1} | axis
+def logarithmic(*values: Any, **axis: Any) -> dict[str, Any]:
+    """Return a logarithmic axis for positive ``values``, with figures written 10k or 1M.
+
+    A long axis has a tick at each power of ten, a shorter one at 1, 2 and 5 times it, and one of less than a
+    power of ten where Plotly puts them.
+    """
+    known = [float(end(each)) for each in values if np.size(each) for end in (np.min, np.max)]
+    ratio = max(known) / min(known) if known else np.inf
+    ticks: dict[str, Any] = {"nticks": 8}
+    if ratio >= _LONG:
+        ticks = {"dtick": 1}
+    elif ratio >= _SHORT:
+        first, last = (floor(log10(end)) for end in (min(known), max(known)))
+        ticks = {"tickvals": [n * 10.0**power for power in range(first, last + 1) for n in (1, 2, 5)]}
+    return {"type": "log", "exponentformat": "SI", "minexponent": 0} | ticks | axis
 
 
 def plain(text: object) -> str:

@@ -108,7 +108,7 @@ def test_a_browser_draws_the_rows(mode: str, tmp_path: Path, open_page: Open) ->
         chart, shown = next(drawn), figures.drawn(rows)
         assert len(shown) <= figures.MOST_POINTS
         for trace, (_, part) in zip(chart, shown.groupby("format", sort=False), strict=False):
-            np.testing.assert_array_equal(numbers(trace["x"]), part.measured_s)
-            np.testing.assert_array_equal(numbers(trace["y"]), part.predicted_s)
+            np.testing.assert_array_equal(numbers(trace["x"]), 1e6 * part.measured_s)
+            np.testing.assert_array_equal(numbers(trace["y"]), 1e6 * part.predicted_s)
         for _ in range(4 if PAGE_OPERATIONS[operation].regions else 3):
             next(drawn)

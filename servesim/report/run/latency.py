@@ -1,0 +1,182 @@
+"""Latencies of a run: how they are distributed, how they went over time, and what they consist of."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from servesim.report.run.bins import edges
+from servesim.report.theme import (
+    BLUE,
+    GREEN,
+    NEUTRAL,
+    ORANGE,
+    VERMILLION,
+    blank,
+    faint,
+    logarithmic,
+)
+from servesim.report.thin import thinned
+from servesim.screen.figures import number
+
+Floats = NDArray[np.float64]
+
+#: Points of one drawing.
+MOST_POINTS = 2000
+
+#: Bins of a latency over time, and requests that a bin must have for its percentiles to be drawn.
+BINS, FEWEST = 60, 5
+
+PERCENTILES = (50, 90, 99)
+
+
+class Latency(NamedTuple):
+    """A latency of requests: its name, its column (in seconds), what it is, and the unit of its axis."""
+
+    title: str
+    column: str
+    meaning: str
+    unit: str
+
+    @property
+    def scale(self) -> float:
+        """Units of a second."""
+        return {"s": 1.0, "ms": 1e3}[self.unit]
+
+    @property
+    def axis(self) -> str:
+        """The title of its axis."""
+        return f"{self.title} ({self.unit})"
+
+    def drawn(self, values: pd.Series, limit_s: float | None) -> list[Any]:
+        """Return what a logarithmic axis has to show, in the unit."""
+        limit = [] if limit_s is None else [self.scale * limit_s]
+        return [self.scale * values[values > 0], *limit]
+
+    def told(self, seconds: float) -> str:
+        """Return a time in the unit."""
+        return f"{number(seconds, self.scale)} {self.unit}"
+
+
+LATENCIES = (
+    Latency("TTFT", "ttft_s", "Sending to the first token.", "ms"),
+    Latency(
+        "TPOT", "tpot_s", "Mean time per output token after the first: (E2E - TTFT) / (tokens - 1).", "ms"
+    ),
+    Latency("E2E", "e2e_s", "Sending to the last token.", "s"),
+)
+
+
+def cdf(values: pd.Series) -> tuple[Floats, Floats]:
+    """Return values, and the share of all that are at most as large: non-decreasing, and 1 at the largest.
+
+    Of many values some order statistics are kept: the least and the largest hundred, and evenly spread
+    ones between.
+    """
+    ordered = np.sort(values.dropna().to_numpy(float))
+    count = len(ordered)
+    kept = np.arange(count)
+    if count > MOST_POINTS:
+        kept = np.unique(np.linspace(0, count - 1, MOST_POINTS - 200).round().astype(np.int64))
+        kept = np.union1d(kept, [*range(100), *range(count - 100, count)])
+    return ordered[kept], (kept + 1) / max(count, 1)
+
+
+def distribution(values: pd.Series, latency: Latency, limit_s: float | None = None) -> go.Figure:
+    """Return the cumulative distribution of times (s), with lines at its percentiles and at the limit."""
+    known = values.dropna()
+    figure = blank(
+        x=latency.axis,
+        y="Share of requests",
+        xaxis=logarithmic(*latency.drawn(known, limit_s)),
+        yaxis={"tickformat": ".0%", "range": [0, 1.02]},
+    )
+    x, y = cdf(known)
+    figure.add_scatter(
+        x=latency.scale * x,
+        y=y,
+        mode="lines",
+        name=latency.title,
+        showlegend=False,
+        line={"color": BLUE, "width": 2.5, "shape": "hv"},
+        hovertemplate="%{y:.1%} take at most %{x:,.4r} " + latency.unit + "<extra></extra>",
+    )
+    for percent, dash in zip(PERCENTILES, ("solid", "dash", "dot"), strict=True):
+        at_s = float(np.percentile(known, percent))
+        figure.add_scatter(**_upright(latency, at_s, f"p{percent}", NEUTRAL, dash))
+    if limit_s is not None:
+        figure.add_scatter(**_upright(latency, limit_s, "limit", VERMILLION, "dashdot"))
+    return figure
+
+
+def _upright(latency: Latency, at_s: float, name: str, colour: str, dash: str) -> dict[str, Any]:
+    at = latency.scale * at_s
+    return {
+        "x": [at, at],
+        "y": [0, 1],
+        "mode": "lines",
+        "name": f"{name} {latency.told(at_s)}",
+        "line": {"color": colour, "width": 1.5, "dash": dash},
+        "hoverinfo": "name",
+    }
+
+
+def over_time(
+    requests: pd.DataFrame, latency: Latency, span: tuple[float, float], limit_s: float | None = None
+) -> go.Figure:
+    """Return a latency by the time of sending: points, and the median and 95th percentile of each bin."""
+    known = requests[requests[latency.column] > 0]
+    figure = blank(
+        x="Time of sending (s)",
+        y=latency.axis,
+        yaxis=logarithmic(*latency.drawn(known[latency.column], limit_s)),
+    )
+    points = thinned(known, MOST_POINTS, ["request_id"]).sort_values("sent_s", kind="stable")
+    figure.add_scatter(
+        x=points.sent_s.to_numpy(),
+        y=latency.scale * points[latency.column].to_numpy(),
+        mode="markers",
+        name="request",
+        marker={"color": faint(BLUE, 0.5), "size": 4},
+        customdata=points[["request_id", "input_tokens", "output_tokens"]].to_numpy(),
+        hovertemplate="request %{customdata[0]}: %{y:,.4r} "
+        + latency.unit
+        + "<br>%{customdata[1]:,} tokens in, "
+        "%{customdata[2]:,} out<extra></extra>",
+    )
+    table = percentiles_over_time(known, latency.column, span)
+    for name, hue in (("median", GREEN), ("p95", ORANGE)):
+        figure.add_scatter(
+            x=table.index.to_numpy(),
+            y=latency.scale * table[name].to_numpy(),
+            mode="lines",
+            name=name,
+            line={"color": hue, "width": 2.5},
+            hovertemplate="%{y:,.4r} " + latency.unit + "<extra>" + name + "</extra>",
+        )
+    if limit_s is not None:
+        limit = latency.scale * limit_s
+        figure.add_scatter(
+            x=list(span),
+            y=[limit, limit],
+            mode="lines",
+            name=f"limit {latency.told(limit_s)}",
+            line={"color": VERMILLION, "width": 1.5, "dash": "dashdot"},
+            hoverinfo="name",
+        )
+    return figure
+
+
+def percentiles_over_time(requests: pd.DataFrame, column: str, span: tuple[float, float]) -> pd.DataFrame:
+    """Return ``median`` and ``p95`` by the middle of each bin of sending times; NaN where few."""
+    at = edges(*span, BINS)
+    place = np.clip(np.searchsorted(at, requests.sent_s, side="right") - 1, 0, len(at) - 2)
+    groups = requests.groupby(place)[column]
+    table = pd.DataFrame({"median": groups.median(), "p95": groups.quantile(0.95)})
+    table[groups.size() < FEWEST] = np.nan
+    middles = pd.Index((at[:-1] + at[1:]) / 2)
+    return table.reindex(range(len(middles))).set_index(middles)
