@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _MARGIN = 0.08  # of the axis, beyond the first and the last point
-_FEW_DECADES = 2.5  # up to so many, there are ticks at 1, 2 and 5
+_FEW_DECADES = 3.5  # up to so many, there are ticks at 1, 2 and 5
 
 
 @dataclass(frozen=True)

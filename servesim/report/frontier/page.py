@@ -240,7 +240,7 @@ def _over_load(drawing: Drawing) -> list[Part]:
     shown = [
         drawing.loaded(each.name, each, _sentence(each.definition or each.title)) for each in [*first, *usual]
     ]
-    return [Choice("Goodput against load", good), Choice("Figures against load", shown, wide=True)]
+    return [Choice("Goodput against load", good), Choice("Latency and throughput against load", shown, wide=True)]
 
 
 def _side_by_side(drawing: Drawing) -> list[Part]:
