@@ -82,7 +82,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(builds: Builds) -> None:
     with zipfile.ZipFile(builds.wheel_of_sdist) as archive:
         assert set(archive.namelist()) == names
     shipped = {f"servesim/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "conf").rglob("*.yaml")}
-    assert shipped | {"servesim/py.typed", "servesim/conf/config.yaml"} <= names
+    pages = {"servesim/report/page.css", "servesim/report/page.js"}
+    assert shipped | pages | {"servesim/py.typed", "servesim/conf/config.yaml"} <= names
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"servesim"}
     assert any(name.endswith("/licenses/LICENSE") for name in names)
 
