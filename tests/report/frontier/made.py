@@ -67,7 +67,7 @@ def figures(strength: float, rate: float, seed: int, saturated: bool) -> dict[st
         "latency.tpot_s.p50": tpot_s,
         "latency.tpot_s.p99": 2 * tpot_s,
         "cost.usd_per_million_output_tokens": strength / busy / luck,
-        GOODPUT: rate * (1 - busy**3),
+        GOODPUT: rate * (1 - busy**3) * luck,
         "goodput.requests_per_s_per_gpu": rate * (1 - busy**3) / 8,
         "goodput.attainment": 1 - busy**3,
         "goodput.met": busy < 0.5,
