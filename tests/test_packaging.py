@@ -90,7 +90,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(builds: Builds) -> None:
 
 def test_no_run_leaves_anything_that_git_would_add() -> None:
     ignored = subprocess.run(
-        ["git", "check-ignore", "runs/x", ".venv/x", "dist/x"],
+        ["git", "check-ignore", "runs/x", "sweeps/x", ".venv/x", "dist/x"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -98,5 +98,5 @@ def test_no_run_leaves_anything_that_git_would_add() -> None:
     )
     if ignored.returncode == 128:
         pytest.skip("not a git checkout")
-    assert ignored.stdout.split() == ["runs/x", ".venv/x", "dist/x"]
+    assert ignored.stdout.split() == ["runs/x", "sweeps/x", ".venv/x", "dist/x"]
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
