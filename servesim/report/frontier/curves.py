@@ -25,6 +25,7 @@ Trace = dict[str, Any]
 
 _OPEN = {CLEAN: "", SATURATED: "-open"}
 _NOT_CLEAN = "-open-dot"
+_REACH = 1.15  # of the highest point: bands that reach further are cut
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,14 @@ class View:
         there = [np.isfinite(values) & ((values > 0) | (not side.logarithmic)) for values, side in sides]
         both: NDArray[np.bool_] = there[0] & there[1]
         return both
+
+    def scale(self, metric: Metric) -> Scale:
+        """Return the axis: as long as the points need it, and a little longer for their intervals."""
+        values = self.values(metric)[self.there]
+        if metric.logarithmic or not len(values):
+            return Scale.around(values, metric.logarithmic)
+        highest = np.minimum(self.values(metric, ".high")[self.there].max(), _REACH * values.max())
+        return Scale.around(np.append(values, highest), False)
 
     @property
     def front(self) -> NDArray[np.bool_]:
@@ -92,7 +101,7 @@ def curves(
     view = View(points, x, y)
     there, joined = view.there, view.joined()
     emphasised = view.front if front else np.zeros(len(points), bool)
-    scales = [Scale.around(view.values(metric)[there], metric.logarithmic) for metric in (x, y)]
+    scales = [view.scale(metric) for metric in (x, y)]
     boxes = _boxes(view, scales)
     figure = blank(x=x.title, y=y.title, height=height, xaxis=scales[0].axis(), yaxis=scales[1].axis())
     traces = [_front(view, emphasised)] if emphasised.any() else []

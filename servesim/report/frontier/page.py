@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,6 +32,8 @@ from servesim.report.metrics import (
 )
 from servesim.report.page import Chart, Choice, Markup, Page, Part, Section
 from servesim.screen.figures import counted, number, percent
+from servesim.sweeps.study import Study
+from servesim.sweeps.sweep import PAGE
 
 _LIMITS = {"ttft_s": ("TTFT", 1.0, "s"), "tpot_s": ("TPOT", 1e3, "ms"), "e2e_s": ("E2E", 1.0, "s")}
 _PANEL = '<aside class="panel" id="panel" aria-live="polite" hidden></aside>'
@@ -240,7 +241,10 @@ def _over_load(drawing: Drawing) -> list[Part]:
     shown = [
         drawing.loaded(each.name, each, _sentence(each.definition or each.title)) for each in [*first, *usual]
     ]
-    return [Choice("Goodput against load", good), Choice("Latency and throughput against load", shown, wide=True)]
+    return [
+        Choice("Goodput against load", good),
+        Choice("Latency and throughput against load", shown, wide=True),
+    ]
 
 
 def _side_by_side(drawing: Drawing) -> list[Part]:
@@ -251,7 +255,7 @@ def _side_by_side(drawing: Drawing) -> list[Part]:
 
 
 def _differences(drawing: Drawing) -> list[Part]:
-    """Return the differences from the baseline, over the load where there is one; one seed has no interval."""
+    """Return the differences from the baseline, over the load where there is one; one seed has none."""
     baseline = drawing.sweep.baseline
     if not baseline or drawing.sweep.table.seed.nunique() == 1:
         return []
@@ -301,15 +305,11 @@ def _notes(table: pd.DataFrame) -> Iterator[str]:
         yield f"Up to {worst} of the simulated time of a point lies outside the calibrated ranges."
 
 
-def write_page(folder: Path, study: Any, table: pd.DataFrame) -> None:
-    """Write the page of a finished study into its folder, as ``index.html``."""
-    sweep = Sweep(
-        table,
-        study.name,
-        study.question,
-        study.overrides,
-        study.compare,
-        study.baseline,
-        study.load.key if study.load else None,
-    )
-    sweep_page(sweep).write(folder / "index.html")
+def write_page(folder: Path, study: Study, table: pd.DataFrame, path: Path | None = None) -> Path:
+    """Write the page of a finished study, into its folder or to ``path``, and return where it is."""
+    load = study.load.key if study.load else None
+    name = folder.resolve().name
+    sweep = Sweep(table, name, study.question, study.overrides, study.compare, study.baseline, load)
+    written = path or folder / PAGE
+    sweep_page(sweep).write(written)
+    return written

@@ -94,7 +94,9 @@ def test_hovering_shows_the_configuration_and_the_command(tmp_path: Path, open_p
     opened = open_page(written(usual(), tmp_path))
     press(opened, 1, "one, h100", 3)
     shown = opened.page.text_content("#chart-1 .hoverlayer")
-    assert all(word in shown for word in ("variant = one", "gpu = h100", f"{RATE} = 8", "servesim variant=one"))
+    assert all(
+        word in shown for word in ("variant = one", "gpu = h100", f"{RATE} = 8", "servesim variant=one")
+    )
 
 
 def test_a_copy_button_copies_the_command(tmp_path: Path, open_page: Open) -> None:
@@ -110,8 +112,9 @@ def test_a_copy_button_copies_the_command(tmp_path: Path, open_page: Open) -> No
 
 def test_a_name_in_the_legend_hides_its_configuration_in_all_charts(tmp_path: Path, open_page: Open) -> None:
     opened = open_page(written(usual(), tmp_path))
-    hidden = """() => Array.from(document.querySelectorAll(".chart"), (gd) => gd.data
-      .filter((trace) => trace.legendgroup).map((trace) => [trace.legendgroup, trace.visible ?? true])).flat()"""
+    hidden = """() => Array.from(document.querySelectorAll(".chart"), (gd) => gd.data)
+      .flat().filter((trace) => trace.legendgroup)
+      .map((trace) => [trace.legendgroup, trace.visible ?? true])"""
     opened.page.click("#legend button >> nth=1")
     assert all(shown == (group != "c1") for group, shown in opened.page.evaluate(hidden))
     opened.page.click("#legend button >> nth=1")
@@ -154,7 +157,11 @@ def test_a_study_without_a_load_has_configurations_side_by_side_and_differences(
     means = table.groupby(["variant", "gpu"])[TTFT].mean()
     first = {trace["name"]: trace["x"] for trace in charted(opened, 0)}
     assert {name: numbers(x)[0] for name, x in first.items()} == pytest.approx(
-        {"one, h100": means["one", "h100"], "one, l40s": means["one", "l40s"], "two, h100": means["two", "h100"]}
+        {
+            "one, h100": means["one", "h100"],
+            "one, l40s": means["one", "l40s"],
+            "two, h100": means["two", "h100"],
+        }
     )
     (last,) = charted(opened, -1)
     wide = table.pivot_table(index=["gpu", "seed"], columns="variant", values=OUTPUT).loc["h100"]
