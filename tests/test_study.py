@@ -213,8 +213,8 @@ def test_a_study_leaves_a_page_which_is_drawn_again_when_the_study_has_changed(h
 
 
 def test_a_study_with_a_point_that_failed_has_a_page_that_says_so(here: Path) -> None:
-    models = "model=llama3.1-70b,llama3.1-8b"
-    assert run_mine(FIXED, models, "cluster.tensor_parallel_size=1", "experiment.seeds=1") == 3
+    wide = ("model=llama3.1-70b,llama3.1-8b", "model.weights_dtype=bf16", "cluster.tensor_parallel_size=1")
+    assert run_mine(FIXED, *wide, "experiment.seeds=1") == 3
     page = (here / "sweeps" / "mine" / "index.html").read_text()
     assert "2 clean, 2 failed" in page
     assert "does not fit" in page
