@@ -16,6 +16,7 @@ from servesim.config.names import nearest
 from servesim.config.overrides import place
 from servesim.frontier.replications import compared, over_seeds, settings
 from servesim.screen.console import console
+from servesim.screen.figures import counted
 from servesim.screen.progress import points_bar
 from servesim.screen.sweep import Column, counts, error_lines, print_sweep
 from servesim.sweeps.grid import folded, grid
@@ -97,7 +98,7 @@ def _size(study: Study, groups: Groups) -> str:
     loads = study.load.points if study.load else 1
     factors = {"configurations": configurations, "loads": loads, "seeds": seeds}
     product = " x ".join(f"{count:,} {noun}" for noun, count in factors.items() if count > 1)
-    total = f"{configurations * loads * seeds:,} points"
+    total = counted(configurations * loads * seeds, "point")
     budget = study.load.seconds if study.load else None
     limit = f", as many as {budget:g} s allow: the loads depend on this machine's speed" if budget else ""
     return f"{'at most ' if study.load else ''}{total}{f' ({product})' if ' x ' in product else ''}{limit}"
@@ -170,6 +171,7 @@ def _differences(study: Study, table: pd.DataFrame, means: pd.DataFrame, figure:
     if study.baseline is None or len(study.variants) < 2:
         return
     found = compared(table, figure, study.baseline)
+    found = found[found["n"] > 0]
     keys = [key for key in settings(table) if key != "variant"]
     if study.load is not None:
         calm = means.loc[means["saturated"].fillna(0) < _MOST, ["variant", *keys]]
