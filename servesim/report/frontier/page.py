@@ -37,6 +37,7 @@ from servesim.sweeps.sweep import PAGE
 
 _LIMITS = {"ttft_s": ("TTFT", 1.0, "s"), "tpot_s": ("TPOT", 1e3, "ms"), "e2e_s": ("E2E", 1.0, "s")}
 _PANEL = '<aside class="panel" id="panel" aria-live="polite" hidden></aside>'
+_WIDE = 30  # highest over lowest load from which an axis is logarithmic
 _SHADED = "Shaded: where the figure shown is within the limit of the SLO."
 
 
@@ -85,11 +86,12 @@ class Drawing:
         chosen = styles(points.config.nunique(), _ranked(points))
         return cls(sweep, load, points, said, chosen, limits_of(sweep.table))
 
-    @property
-    def load_axis(self) -> Metric:
-        """The load as a figure."""
+    def load_axis(self, *, linear: bool = False) -> Metric:
+        """Return the load as a figure, on a logarithmic axis where it spans much."""
         name, unit = LOADS.get(self.load or "", ("Load", str(self.load)))
-        return Metric("load", f"{name} ({unit})", unit, logarithmic="concurrency" in str(self.load))
+        lowest, highest = self.points.load.min(), self.points.load.max()
+        wide = lowest > 0 and highest >= _WIDE * lowest
+        return Metric("load", f"{name} ({unit})", unit, logarithmic=wide and not linear)
 
     @property
     def metrics(self) -> list[Metric]:
@@ -104,8 +106,9 @@ class Drawing:
         return Chart(name, figure, f"{caption} {_SHADED}" if bounded else caption, wide)
 
     def loaded(self, name: str, y: Metric, caption: str, *, knees: bool = False) -> Chart:
-        """Return a chart of a figure against the load."""
-        figure = curves(self.points, self.load_axis, y, self.chosen, limits=self.limits, knees=knees)
+        """Return a chart of a figure against the load; knees are those of curves on linear axes."""
+        x = self.load_axis(linear=knees)
+        figure = curves(self.points, x, y, self.chosen, limits=self.limits, knees=knees)
         return Chart(name, figure, f"{caption} {_SHADED}" if y.limit in self.limits else caption)
 
 
@@ -288,7 +291,7 @@ def _difference(drawing: Drawing, each: Metric, rows: pd.DataFrame, baseline: st
     named = rows.rename(columns={"low": "difference.low", "high": "difference.high"})
     named["text"] = [f"<b>{label}</b>" for label in named.label]
     change = Metric("difference", f"{each.title}: difference", each.unit, each.scale)
-    return Chart(each.name, curves(named, drawing.load_axis, change, drawing.chosen), caption)
+    return Chart(each.name, curves(named, drawing.load_axis(), change, drawing.chosen), caption)
 
 
 def _sentence(phrase: str) -> str:

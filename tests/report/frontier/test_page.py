@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from servesim.report.frontier.page import Sweep, limits_of, sweep_page
+from servesim.report.page import Choice
 from tests.browser import Open, Opened, numbers
 from tests.report.frontier.made import ERROR, INTERACTIVITY, OUTPUT, RATE, TTFT, sweep_table
 
@@ -211,3 +212,18 @@ def test_the_page_of_300_points_is_quick_and_small(seeds: int) -> None:
         assert len(sweep_page(sweep).html()) < 8e6
         took_s.append(process_time() - began_s)
     assert min(took_s) < 2
+
+
+@pytest.mark.parametrize(("highest", "kind"), [(16.0, None), (64.0, "log")])
+def test_a_load_that_spans_much_has_a_logarithmic_axis_but_for_the_knees(
+    highest: float, kind: str | None
+) -> None:
+    table = sweep_table(rates=(1.0, 4.0, highest))
+    charts = {
+        chart.title: chart.figure
+        for part in sweep_page(Sweep(table, "a_study")).sections[1].parts
+        if isinstance(part, Choice)
+        for chart in part.charts
+    }
+    assert charts["p99 TTFT"].layout.xaxis.type == kind
+    assert charts["whole cluster"].layout.xaxis.type is None
