@@ -22,7 +22,7 @@ from servesim.screen.sweep import Column, counts, error_lines, print_sweep
 from servesim.sweeps.grid import folded, grid
 from servesim.sweeps.point import FAILED
 from servesim.sweeps.study import GROUP, Study, load_study
-from servesim.sweeps.sweep import run_study
+from servesim.sweeps.sweep import PAGE, STUDY, run_study
 from servesim.sweeps.table import frame_of
 
 CLEAN, NOT_CLEAN = 0, 3
@@ -57,6 +57,7 @@ def run(options: argparse.Namespace) -> int:
         swept = run_study(study, groups, options.config_dir, folder, progress=tell)
     table = frame_of(swept.table)
     _check_figures(study, table)
+    _draw(study, table, folder)
     _show(study, table, swept.known, folder)
     return NOT_CLEAN if (table["status"] == FAILED).any() else CLEAN
 
@@ -117,6 +118,15 @@ def _check_figures(study: Study, table: pd.DataFrame) -> None:
         )
 
 
+def _draw(study: Study, table: pd.DataFrame, folder: Path) -> None:
+    """Write the page, unless the one that is there was drawn from the files that are there."""
+    page = folder / PAGE
+    if not page.exists() or page.stat().st_mtime_ns < (folder / STUDY).stat().st_mtime_ns:
+        from servesim.report.frontier.page import write_page  # plotly takes long to import
+
+        write_page(folder, study, table)
+
+
 def _show(study: Study, table: pd.DataFrame, known: int, folder: Path) -> None:
     """Print one row per configuration, the differences from the baseline, and where everything is."""
     figures = list(study.compare or FIGURES)
@@ -131,7 +141,8 @@ def _show(study: Study, table: pd.DataFrame, known: int, folder: Path) -> None:
     notes += ["", *_differences(study, table, means, figures[0])]
     failed = table[table["status"] == FAILED]
     errors = {str(error): list(each["command"]) for error, each in failed.groupby("error", sort=False)}
-    notes += [*error_lines(errors), counts(list(table["status"]), known), f"Files: {folder}/"]
+    notes += [*error_lines(errors), counts(list(table["status"]), known)]
+    notes += [f"Files: {folder}/", f"Page: {folder / PAGE}"]
     shown = [key for key in keys if key != "variant" or study.variants]
     labels = {_short(key, shown): list(rows[key]) for key in shown} or {"": [""] * len(rows)}
     columns = [

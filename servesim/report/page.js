@@ -4,6 +4,7 @@
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const told = (id) => JSON.parse(document.getElementById(id).textContent);
   const templates = told("templates");
+  const texts = told("texts");
   const charts = Array.from(document.querySelectorAll(".chart"));
   const button = document.getElementById("mode");
   const mode = () => root.dataset.mode || (dark.matches ? "dark" : "light");
@@ -17,8 +18,10 @@
   async function draw() {
     for (const chart of charts) {
       const { data, layout } = told(`${chart.id}-data`);
+      for (const trace of data.filter((each) => each.said)) trace.text = trace.said.map((index) => texts[index]);
       await Plotly.newPlot(chart, data, { ...layout, template: templates[mode()] }, config);
       chart.dataset.mode = mode();
+      document.dispatchEvent(new CustomEvent("drawn", { detail: chart }));
       await new Promise((resume) => setTimeout(resume, 0));
     }
     await recolour();
@@ -31,6 +34,17 @@
       chart.dataset.mode = mode();
       await Plotly.relayout(chart, { template: templates[mode()] });
     }
+  }
+
+  for (const buttons of document.querySelectorAll(".buttons")) {
+    const [all, charts] = [Array.from(buttons.children), Array.from(buttons.nextElementSibling.children)];
+    buttons.addEventListener("click", ({ target }) => {
+      if (!all.includes(target)) return;
+      all.forEach((each, index) => {
+        each.setAttribute("aria-pressed", each === target);
+        charts[index].classList.toggle("unseen", each !== target);
+      });
+    });
   }
 
   button.addEventListener("click", () => {

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import count
 from pathlib import Path
 from typing import get_args
 
@@ -34,14 +35,37 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """A card with several charts of which one is seen, and a button for each, named by its title."""
+
+    title: str
+    charts: Sequence[Chart]
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Markup:
+    """HTML that is put into the page as it is: whoever makes it escapes what it quotes."""
+
+    html: str
+
+
+@dataclass(frozen=True)
 class Table:
-    """Rows of text under headings, if any; the first ``words`` columns are words, the others figures."""
+    """Rows of cells under headings, if any; the first ``words`` columns are words, the others figures.
+
+    A ``folded`` one shows its title until it is asked for.
+    """
 
     title: str
     headings: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[str | Markup]]
     caption: str = ""
     words: int = 1
+    folded: bool = False
+
+
+Part = Chart | Choice | Table | Markup
 
 
 @dataclass(frozen=True)
@@ -49,22 +73,31 @@ class Section:
     """A heading, some sentences, and what stands below them."""
 
     title: str
-    parts: Sequence[Chart | Table]
+    parts: Sequence[Part]
     lead: str = ""
 
 
 @dataclass(frozen=True)
 class Page:
-    """A title, paragraphs below it, sections, and notes at the end."""
+    """A title, paragraphs below it, sections, and notes at the end.
+
+    ``style`` and ``script`` are added to those of every page. For each drawing that is done, the script gets
+    the event ``drawn`` at the document, and it finds ``data`` as JSON in elements of these ids.
+    """
 
     title: str
     lead: Sequence[str]
     sections: Sequence[Section]
     notes: Sequence[str] = field(default=())
+    style: str = ""
+    script: str = ""
+    data: Mapping[str, object] = field(default_factory=dict)
 
     def html(self) -> str:
         """Return the page."""
-        charts = [part for section in self.sections for part in section.parts if isinstance(part, Chart)]
+        charts = [chart for section in self.sections for part in section.parts for chart in _charts(part)]
+        texts: dict[str, int] = {}
+        drawn = [_drawn(chart.figure, texts) for chart in charts]
         return "\n".join(
             [
                 "<!doctype html>",
@@ -75,13 +108,16 @@ class Page:
                 '<meta name="color-scheme" content="light dark">',
                 '<link rel="icon" href="data:,">',
                 f"<title>{escape(self.title)}</title>",
-                f"<style>\n{_style()}</style>",
+                f"<style>\n{_style()}{self.style}</style>",
                 "</head>",
                 "<body>",
                 *self._body(),
                 _data("templates", {mode: template(mode).to_plotly_json() for mode in get_args(Mode)}),
-                *(_data(f"{_id(number)}-data", _drawn(chart.figure)) for number, chart in _counted(charts)),
+                *(_data(f"{_id(number)}-data", data) for number, data in enumerate(drawn, start=1)),
+                _data("texts", list(texts)),
+                *(_data(name, value) for name, value in self.data.items()),
                 f"<script>{get_plotlyjs()}</script>",
+                *([f"<script>\n{self.script}</script>"] if self.script else []),
                 f"<script>\n{_beside('page.js')}</script>",
                 "</body>",
                 "</html>",
@@ -103,7 +139,7 @@ class Page:
             yield f"<nav>{''.join(links)}</nav>"
         yield "</header>"
         yield "<main>"
-        number = 0
+        numbers = count(1)
         for section in self.sections:
             yield f'<section id="{_anchor(section.title)}">'
             yield f"<h2>{escape(section.title)}</h2>"
@@ -111,8 +147,7 @@ class Page:
                 yield f"<p>{escape(section.lead)}</p>"
             yield '<div class="parts">'
             for part in section.parts:
-                number += isinstance(part, Chart)
-                yield from _chart(part, number) if isinstance(part, Chart) else _table(part)
+                yield from _part(part, numbers)
             yield "</div>"
             yield "</section>"
         yield "</main>"
@@ -122,29 +157,60 @@ class Page:
             yield "</footer>"
 
 
-def _counted(charts: Sequence[Chart]) -> Iterator[tuple[int, Chart]]:
-    return enumerate(charts, start=1)
-
-
 def _id(number: int) -> str:
     return f"chart-{number}"
 
 
+def _charts(part: Part) -> Sequence[Chart]:
+    return [part] if isinstance(part, Chart) else part.charts if isinstance(part, Choice) else []
+
+
+def _part(part: Part, numbers: Iterator[int]) -> Iterator[str]:
+    """Yield a part; every chart takes the next number."""
+    if isinstance(part, Markup):
+        yield part.html
+    elif isinstance(part, Table):
+        yield from _table(part)
+    else:
+        yield f'<figure class="{"wide" if part.wide else "half"}">'
+        yield f"<h3>{escape(part.title)}</h3>"
+        if isinstance(part, Chart):
+            yield from _chart(part, next(numbers))
+        else:
+            yield from _choice(part, numbers)
+        yield "</figure>"
+
+
+def _choice(choice: Choice, numbers: Iterator[int]) -> Iterator[str]:
+    """Yield buttons, and the charts on top of each other, so that choosing moves nothing."""
+    yield '<div class="buttons">'
+    for chart in choice.charts:
+        pressed = str(chart is choice.charts[0]).lower()
+        yield f'<button type="button" aria-pressed="{pressed}">{escape(chart.title)}</button>'
+    yield "</div>"
+    yield '<div class="choice">'
+    for chart in choice.charts:
+        yield "<div>" if chart is choice.charts[0] else '<div class="unseen">'
+        yield from _chart(chart, next(numbers))
+        yield "</div>"
+    yield "</div>"
+
+
 def _chart(chart: Chart, number: int) -> Iterator[str]:
-    yield f'<figure class="{"wide" if chart.wide else "half"}">'
-    yield f"<h3>{escape(chart.title)}</h3>"
     height = chart.figure.layout.height
     label = escape(chart.title, quote=True)
     size = f'style="height:{height}px"'
     yield f'<div class="chart" id="{_id(number)}" role="img" aria-label="{label}" {size}></div>'
     if chart.caption:
         yield f"<figcaption>{escape(chart.caption)}</figcaption>"
-    yield "</figure>"
 
 
 def _table(table: Table) -> Iterator[str]:
     yield '<figure class="wide">'
-    yield f"<h3>{escape(table.title)}</h3>"
+    if table.folded:
+        yield f"<details><summary>{escape(table.title)}</summary>"
+    else:
+        yield f"<h3>{escape(table.title)}</h3>"
     yield '<div class="scroll"><table>'
     if any(table.headings):
         yield f"<thead><tr>{_cells('th', table.headings, table.words)}</tr></thead>"
@@ -154,18 +220,28 @@ def _table(table: Table) -> Iterator[str]:
     yield "</table></div>"
     if table.caption:
         yield f"<figcaption>{escape(table.caption)}</figcaption>"
+    if table.folded:
+        yield "</details>"
     yield "</figure>"
 
 
-def _cells(tag: str, texts: Sequence[str], words: int) -> str:
-    kinds = [' class="word"' if column < words else "" for column in range(len(texts))]
-    return "".join(f"<{tag}{kind}>{escape(text)}</{tag}>" for kind, text in zip(kinds, texts, strict=True))
+def _cells(tag: str, cells: Sequence[str | Markup], words: int) -> str:
+    kinds = [' class="word"' if column < words else "" for column in range(len(cells))]
+    htmls = (cell.html if isinstance(cell, Markup) else escape(cell) for cell in cells)
+    return "".join(f"<{tag}{kind}>{html}</{tag}>" for kind, html in zip(kinds, htmls, strict=True))
 
 
-def _drawn(figure: go.Figure) -> dict[str, object]:
-    """Return a figure without its template, which the page sets by its mode."""
+def _drawn(figure: go.Figure, texts: dict[str, int]) -> dict[str, object]:
+    """Return a figure without its template, which the page sets by its mode.
+
+    What its points say is put into ``texts``, as several charts show the same points; each trace keeps the
+    numbers of its texts.
+    """
     said = figure.to_dict()
     said["layout"].pop("template", None)
+    for trace in said["data"]:
+        if isinstance(trace.get("text"), (list, tuple)):
+            trace["said"] = [texts.setdefault(str(text), len(texts)) for text in trace.pop("text")]
     return {"data": said["data"], "layout": said["layout"]}
 
 

@@ -22,8 +22,8 @@ from servesim.sweeps.work import Progress, Work
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The file in the folder of a sweep.
-STUDY = "study.yaml"
+#: Files in the folder of a sweep: the study as it was run, and the page that shows it.
+STUDY, PAGE = "study.yaml", "index.html"
 
 
 class Swept(NamedTuple):

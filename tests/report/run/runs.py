@@ -20,7 +20,7 @@ TWO_POOLS = (
     "workload.requests=120",
 )
 KINDS = {
-    "continuous": SMALL,
+    "continuous": (*SMALL, "cluster.tensor_parallel_size=2"),
     "static": (*SMALL, "scheduler=static"),
     "disaggregated": TWO_POOLS,
     "prefill_first": (*TWO_POOLS, "scheduler.first_token=prefill"),

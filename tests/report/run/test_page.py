@@ -90,7 +90,7 @@ def test_names_of_a_user_s_own_are_text() -> None:
     scenario = {**given.summary["scenario"]}
     scenario["model"] = {**scenario["model"], "name": "<b>mine</b> & yours"}
     html = run_page(Run({**given.summary, "scenario": scenario}, given.requests, given.steps)).html()
-    assert "<title>&lt;b&gt;mine&lt;/b&gt; &amp; yours on 2 x h100-sxm</title>" in html
+    assert "<title>&lt;b&gt;mine&lt;/b&gt; &amp; yours on 4 x h100-sxm</title>" in html
     assert "<b>mine" not in html
 
 

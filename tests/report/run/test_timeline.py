@@ -61,6 +61,9 @@ def test_spans_of_a_request_are_nested_and_cover_its_time(kind: str, tmp_path: P
         if request.status == "completed":
             ends = [event["ts"] for event in events if event["name"] == "prefill"]
             assert np.diff(ends)[0] == pytest.approx(1e6 * request.prefill_s, abs=0.01)
+            parts = [event for event in events[1:-1] if event["name"] != "transfer"]
+            covered = sum(event["ts"] if event["ph"] == "e" else -event["ts"] for event in parts)
+            assert covered == pytest.approx(1e6 * request.e2e_s, abs=0.01)
 
 
 def test_a_transfer_is_as_long_as_it_was(tmp_path: Path) -> None:

@@ -1,0 +1,290 @@
+"""The frontier: one figure of the points of a sweep against another, or against the load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from servesim.frontier.knee import knee
+from servesim.frontier.pareto import on_front
+from servesim.report.frontier.bands import band
+from servesim.report.frontier.points import CLEAN, FAILED, SATURATED
+from servesim.report.frontier.style import Style
+from servesim.report.metrics import Metric
+from servesim.report.scale import Scale
+from servesim.report.theme import GREEN, NEUTRAL, blank, faint, plain
+
+Floats = NDArray[np.float64]
+Trace = dict[str, Any]
+
+_OPEN = {CLEAN: "", SATURATED: "-open"}
+_NOT_CLEAN = "-open-dot"
+_REACH = 1.15  # of the highest point: bands that reach further are cut
+
+
+@dataclass(frozen=True)
+class View:
+    """Points seen by two of their figures, in the units of the axes."""
+
+    points: pd.DataFrame
+    x: Metric
+    y: Metric
+
+    def values(self, metric: Metric, end: str = "") -> Floats:
+        """Return a figure of every point, or the ``.low`` or ``.high`` end of its interval; NaN: none."""
+        column = f"{metric.column}{end}"
+        name = column if column in self.points else metric.column
+        values: Floats = self.points[name].to_numpy(float) * metric.scale
+        return np.where(np.isnan(values), self.values(metric), values) if end else values
+
+    @property
+    def there(self) -> NDArray[np.bool_]:
+        """Say which points have both figures; on a logarithmic axis, only what is positive has a place."""
+        sides = (self.values(self.x), self.x), (self.values(self.y), self.y)
+        there = [np.isfinite(values) & ((values > 0) | (not side.logarithmic)) for values, side in sides]
+        both: NDArray[np.bool_] = there[0] & there[1]
+        return both
+
+    def scale(self, metric: Metric) -> Scale:
+        """Return the axis: as long as the points need it, and a little longer for their intervals."""
+        values = self.values(metric)[self.there]
+        if metric.logarithmic or not len(values):
+            return Scale.around(values, metric.logarithmic)
+        highest = np.minimum(self.values(metric, ".high")[self.there].max(), _REACH * values.max())
+        return Scale.around(np.append(values, highest), False)
+
+    @property
+    def front(self) -> NDArray[np.bool_]:
+        """Say which points no other beats in both figures; only clean ones that are not saturated can."""
+        pairs = np.column_stack([self.values(self.x), self.values(self.y)])
+        eligible = (self.points.state == CLEAN).to_numpy() & self.there
+        return on_front(np.where(eligible[:, None], pairs, np.nan), [self.x.best > 0, self.y.best > 0])
+
+    def joined(self) -> NDArray[np.int64]:
+        """Return the points from which a line leads to the next: to the next load, and through no hole."""
+        config = self.points.config.to_numpy()
+        whole = self.there & ~self.points.hole.to_numpy(bool)
+        return np.flatnonzero((config[:-1] == config[1:]) & whole[:-1] & whole[1:])
+
+
+def curves(
+    points: pd.DataFrame,
+    x: Metric,
+    y: Metric,
+    chosen: Sequence[Style],
+    *,
+    limits: Mapping[str, float] | None = None,
+    front: bool = False,
+    knees: bool = False,
+    height: int = 400,
+) -> go.Figure:
+    """Return a curve per configuration, along its loads.
+
+    Args:
+        points: of ``drawn_points``, with a column ``text`` to show on hovering. Each that has both figures is
+            drawn once, with its row number as customdata.
+        x: the figure on the horizontal axis.
+        y: the figure on the vertical axis.
+        chosen: the style of each configuration.
+        limits: the SLO in seconds, by name; where an axis is bounded by one of them, the good side is shaded.
+        front: whether to emphasise the Pareto front of all configurations.
+        knees: whether to ring the knee of each curve that meets the SLO somewhere.
+        height: of the figure, in pixels.
+
+    """
+    view = View(points, x, y)
+    there, joined = view.there, view.joined()
+    emphasised = view.front if front else np.zeros(len(points), bool)
+    scales = [view.scale(metric) for metric in (x, y)]
+    boxes = _boxes(view, scales)
+    figure = blank(x=x.title, y=y.title, height=height, xaxis=scales[0].axis(), yaxis=scales[1].axis())
+    traces = [_front(view, emphasised)] if emphasised.any() else []
+    for config, style in enumerate(chosen):
+        own = np.flatnonzero((points.config == config).to_numpy() & there)
+        if len(own):
+            traces += _bands(config, style, boxes, scales, own, joined)
+            traces += _lines(config, style, view, own, joined)
+            traces.append(_markers(config, style, view, own, emphasised if front else None))
+    if knees:
+        traces += [trace for config, style in enumerate(chosen) for trace in _knee(config, style, view)]
+    if x.column == "load":
+        traces += [
+            trace for config, style in enumerate(chosen) for trace in _failed(config, style, view, scales)
+        ]
+    figure.add_traces(traces)
+    return figure.update_layout(showlegend=False, shapes=_region(x, y, limits or {}, scales))
+
+
+def _boxes(view: View, scales: Sequence[Scale]) -> list[tuple[float, float, float, float]]:
+    """Return the intervals of each point as they lie on the axes, cut where the axes end."""
+    ends = [
+        scale.place(np.clip(view.values(metric, end), scale.low, scale.high))
+        for scale, metric in zip(scales, (view.x, view.y), strict=True)
+        for end in (".low", ".high")
+    ]
+    return list(zip(*(each.tolist() for each in ends), strict=True))
+
+
+def _bands(
+    config: int, style: Style, boxes: Sequence[Any], scales: Sequence[Scale], own: Any, joined: Any
+) -> list[Trace]:
+    """Return the band of a configuration; where the load is exact, with whiskers at the points."""
+    exact = all(boxes[row][0] == boxes[row][1] for row in own)
+    places = {row: index for index, row in enumerate(own)}
+    x, y = band([boxes[row] for row in own], [places[row] for row in joined if row in places])
+    if style.plain or not x:
+        return []
+    x_values, y_values = (
+        scale.value(np.array(each, float)) for scale, each in zip(scales, (x, y), strict=True)
+    )
+    return [
+        {
+            "type": "scatter",
+            "x": x_values,
+            "y": y_values,
+            "mode": "lines",
+            "fill": "toself",
+            "fillcolor": faint(style.colour, 0.16),
+            "line": {"width": 1 if exact else 0, "color": faint(style.colour, 0.3)},
+            "hoverinfo": "skip",
+            "name": "interval",
+            "legendgroup": f"c{config}",
+        }
+    ]
+
+
+def _lines(config: int, style: Style, view: View, own: Any, joined: Any) -> list[Trace]:
+    """Return the lines of a configuration: its own dash between clean points, dots to and from others."""
+    clean = (view.points.state == CLEAN).to_numpy()
+    starts = [row for row in joined if row in set(own)]
+    firm = [row for row in starts if clean[row] and clean[row + 1]]
+    loose = [row for row in starts if row not in set(firm)]
+    look = {"color": faint(NEUTRAL, 0.55) if style.plain else style.colour, "width": 1 if style.plain else 2}
+    return [
+        {
+            "type": "scatter",
+            "x": _segments(view.values(view.x), rows),
+            "y": _segments(view.values(view.y), rows),
+            "mode": "lines",
+            "line": look | {"dash": dash},
+            "hoverinfo": "skip",
+            "name": "line",
+            "legendgroup": f"c{config}",
+        }
+        for rows, dash in ((firm, style.dash), (loose, "dot"))
+        if rows
+    ]
+
+
+def _segments(values: Floats, starts: Sequence[int]) -> Floats:
+    """Return the values at both ends of each segment, with NaN where the next one does not follow on."""
+    out: list[float] = []
+    for index, row in enumerate(starts):
+        if index and starts[index - 1] + 1 == row:
+            out.append(values[row + 1])
+        else:
+            out += [*([np.nan] if out else []), values[row], values[row + 1]]
+    return np.array(out)
+
+
+def _markers(config: int, style: Style, view: View, own: Any, front: Any) -> Trace:
+    """Return the points of a configuration; ``front`` says which are on the front, None: there is none."""
+    rows = view.points.iloc[own]
+    ahead = np.ones(len(own), bool) if front is None else front[own]
+    clean = (rows.state == CLEAN).to_numpy()
+    usual = 5 if style.plain else 7
+    return {
+        "type": "scatter",
+        "x": view.values(view.x)[own],
+        "y": view.values(view.y)[own],
+        "mode": "markers",
+        "marker": {
+            "color": style.colour,
+            "symbol": [style.symbol + _OPEN.get(state, _NOT_CLEAN) for state in rows.state],
+            "size": np.where(ahead & clean & (front is not None), 10, usual),
+            "opacity": np.where(ahead, 1.0, np.where(clean, 0.45, 0.7)),
+            "line": {"width": np.where(clean, 0.0, 1.5)},
+        },
+        "customdata": own.tolist(),
+        "text": rows.text.tolist(),
+        "hovertemplate": "%{text}<extra></extra>",
+        "name": plain(rows.label.iloc[0]),
+        "legendgroup": f"c{config}",
+    }
+
+
+def _front(view: View, front: NDArray[np.bool_]) -> Trace:
+    """Return the front as steps: up to each point, what can be had is the best at or beyond it."""
+    x, y = (view.values(metric)[front] for metric in (view.x, view.y))
+    order = np.lexsort((y, x))
+    return {
+        "type": "scatter",
+        "x": x[order],
+        "y": y[order],
+        "mode": "lines",
+        "line": {"color": faint(NEUTRAL, 0.45), "width": 6, "shape": "vh" if view.x.best > 0 else "hv"},
+        "hoverinfo": "skip",
+        "name": "Pareto front",
+    }
+
+
+def _knee(config: int, style: Style, view: View) -> list[Trace]:
+    """Return a ring around the point at which a curve turns, if its configuration meets the SLO at all."""
+    own = np.flatnonzero((view.points.config == config).to_numpy() & view.there)
+    x, y = (view.values(metric)[own] for metric in (view.x, view.y))
+    turn = knee(x, y) if view.points.met.iloc[own].any() else None
+    if turn is None:
+        return []
+    return [
+        {
+            "type": "scatter",
+            "x": x[[turn]],
+            "y": y[[turn]],
+            "mode": "markers",
+            "marker": {"color": style.colour, "symbol": "circle-open", "size": 20, "line": {"width": 2.5}},
+            "hoverinfo": "skip",
+            "name": "knee",
+            "legendgroup": f"c{config}",
+        }
+    ]
+
+
+def _failed(config: int, style: Style, view: View, scales: Sequence[Scale]) -> list[Trace]:
+    """Return crosses at the bottom, at the loads where every seed of a configuration failed."""
+    own = np.flatnonzero(((view.points.config == config) & (view.points.state == FAILED)).to_numpy())
+    if not len(own):
+        return []
+    return [
+        {
+            "type": "scatter",
+            "x": view.values(view.x)[own],
+            "y": np.full(len(own), scales[1].low),
+            "mode": "markers",
+            "cliponaxis": False,
+            "marker": {"color": style.colour, "symbol": "x-thin-open", "size": 9, "line": {"width": 2}},
+            "customdata": own.tolist(),
+            "text": view.points.text.iloc[own].tolist(),
+            "hovertemplate": "%{text}<extra></extra>",
+            "name": "failed",
+            "legendgroup": f"c{config}",
+        }
+    ]
+
+
+def _region(x: Metric, y: Metric, limits: Mapping[str, float], scales: Sequence[Scale]) -> list[Trace]:
+    """Return the part of the plot that lies within the limits of the SLO, as a shape."""
+    bounds = [metric.bound(limits[metric.limit]) if metric.limit in limits else None for metric in (x, y)]
+    (x0, x1), (y0, y1) = (
+        scale.ends if bound is None else scale.within(bound, metric.best)
+        for bound, metric, scale in zip(bounds, (x, y), scales, strict=True)
+    )
+    if bounds == [None, None] or x0 >= x1 or y0 >= y1:
+        return []
+    look = {"fillcolor": faint(GREEN, 0.1), "line": {"width": 1, "color": faint(GREEN, 0.6), "dash": "dot"}}
+    return [{"type": "rect", "layer": "below", "x0": x0, "x1": x1, "y0": y0, "y1": y1, **look}]

@@ -1,0 +1,318 @@
+"""The page of a sweep: frontiers, curves over the load, comparisons, and every point with its command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from servesim.frontier.replications import compared, settings
+from servesim.report.frontier.compare import differences, side_by_side
+from servesim.report.frontier.curves import View, curves
+from servesim.report.frontier.details import Details, details, hover
+from servesim.report.frontier.points import CLEAN, LOADS, drawn_points, load_of
+from servesim.report.frontier.style import MOST_STYLES, Style, legend, styles
+from servesim.report.frontier.tables import best_points, definitions, every_point, failures
+from servesim.report.metrics import (
+    COST,
+    GOODPUT,
+    GOODPUT_PER_GPU,
+    INTERACTIVITY,
+    OUTPUT,
+    TOTAL,
+    TPOT_P50,
+    TPOT_P99,
+    TTFT_P50,
+    TTFT_P99,
+    Metric,
+    metric,
+)
+from servesim.report.page import Chart, Choice, Markup, Page, Part, Section
+from servesim.screen.figures import counted, number, percent
+from servesim.sweeps.study import Study
+from servesim.sweeps.sweep import PAGE
+
+_LIMITS = {"ttft_s": ("TTFT", 1.0, "s"), "tpot_s": ("TPOT", 1e3, "ms"), "e2e_s": ("E2E", 1.0, "s")}
+_PANEL = '<aside class="panel" id="panel" aria-live="polite" hidden></aside>'
+_WIDE = 30  # highest over lowest load from which an axis is logarithmic
+_SHADED = "Shaded: where the figure shown is within the limit of the SLO."
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep as its page sees it.
+
+    Attributes:
+        table: one row per point, as ``sweep.parquet`` has it.
+        name: of the study.
+        question: that it answers.
+        same: the overrides that hold for every point.
+        compare: columns of the figures to show first.
+        baseline: the variant that others are compared with.
+        declared_load: the column of the load, where the study names one.
+
+    """
+
+    table: pd.DataFrame
+    name: str
+    question: str = ""
+    same: Sequence[str] = ()
+    compare: Sequence[str] = ()
+    baseline: str | None = None
+    declared_load: str | None = None
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What all charts of a page share: the points, and how they are drawn."""
+
+    sweep: Sweep
+    load: str | None
+    points: pd.DataFrame
+    said: Sequence[Details]
+    chosen: Sequence[Style]
+    limits: dict[str, float]
+
+    @classmethod
+    def of(cls, sweep: Sweep) -> Drawing:
+        """Return the drawing of a sweep."""
+        load = load_of(sweep.table, sweep.declared_load)
+        points = drawn_points(sweep.table, load, sweep.compare)
+        said = details(points, sweep.table)
+        points["text"] = hover(said)
+        chosen = styles(points.config.nunique(), _ranked(points))
+        return cls(sweep, load, points, said, chosen, limits_of(sweep.table))
+
+    def load_axis(self, *, linear: bool = False) -> Metric:
+        """Return the load as a figure, on a logarithmic axis where it spans much."""
+        name, unit = LOADS.get(self.load or "", ("Load", str(self.load)))
+        lowest, highest = self.points.load.min(), self.points.load.max()
+        wide = lowest > 0 and highest >= _WIDE * lowest
+        return Metric("load", f"{name} ({unit})", unit, logarithmic=wide and not linear)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """The figures that the study compares."""
+        return [metric(column) for column in self.sweep.compare if column in self.points]
+
+    def front(self, name: str, x: Metric, y: Metric, caption: str, *, wide: bool = False) -> Chart:
+        """Return a chart of one figure against another, with the Pareto front."""
+        height = 460 if wide else 400
+        figure = curves(self.points, x, y, self.chosen, limits=self.limits, front=True, height=height)
+        bounded = self.limits.keys() & {x.limit, y.limit}
+        return Chart(name, figure, f"{caption} {_SHADED}" if bounded else caption, wide)
+
+    def loaded(self, name: str, y: Metric, caption: str, *, knees: bool = False) -> Chart:
+        """Return a chart of a figure against the load; knees are those of curves on linear axes."""
+        x = self.load_axis(linear=knees)
+        figure = curves(self.points, x, y, self.chosen, limits=self.limits, knees=knees)
+        return Chart(name, figure, f"{caption} {_SHADED}" if y.limit in self.limits else caption)
+
+
+def _ranked(points: pd.DataFrame) -> list[int]:
+    """Return the configurations, those on a Pareto front first, and each part from the cheapest on."""
+    fronts = View(points, INTERACTIVITY, OUTPUT).front | View(points, INTERACTIVITY, COST).front
+    clean = points.assign(behind=~fronts, usd=points[COST.column].where(points.state == CLEAN))
+    ranks = clean.groupby("config").agg(behind=("behind", "min"), usd=("usd", "min"))
+    return [int(config) for config in ranks.sort_values(["behind", "usd"], kind="stable").index]
+
+
+def limits_of(table: pd.DataFrame) -> dict[str, float]:
+    """Return the limits of the SLO in seconds that all points share."""
+    columns = {name: f"goodput.limits.{name}" for name in _LIMITS}
+    found = {name: table[column].dropna().unique() for name, column in columns.items() if column in table}
+    return {name: float(values[0]) for name, values in found.items() if len(values) == 1}
+
+
+def sweep_page(sweep: Sweep) -> Page:
+    """Return the page of a sweep."""
+    drawing = Drawing.of(sweep)
+    here = Path(__file__)
+    return Page(
+        sweep.name,
+        list(_lead(drawing)),
+        list(_sections(drawing)),
+        notes=list(_notes(sweep.table)),
+        style=here.with_name("frontier.css").read_text(encoding="utf-8"),
+        script=here.with_name("frontier.js").read_text(encoding="utf-8"),
+        data={"points": list(drawing.said)},
+    )
+
+
+def _lead(drawing: Drawing) -> Iterator[str]:
+    table, points, sweep = drawing.sweep.table, drawing.points, drawing.sweep
+    if sweep.question:
+        yield sweep.question
+    seeds = table.seed.nunique()
+    configs = counted(points.config.nunique(), "configuration")
+    counts = table.status.value_counts()
+    went = [f"{counts[state]:,} {said}" for state, said in _WENT.items() if state in counts]
+    runs = counted(len(table), "run")
+    yield f"{configs}, {counted(len(points), 'point')}, {counted(seeds, 'seed')}: {runs}, {', '.join(went)}."
+    if sweep.same:
+        yield f"The same in all: {' '.join(sweep.same)}"
+    yield _objective(drawing)
+    if seeds == 1:
+        yield "One seed: there are no intervals, and small differences may be chance."
+    if (extra := points.config.nunique() - MOST_STYLES) > 0:
+        yield (
+            f"{MOST_STYLES} of the configurations have colours, those on a Pareto front and the cheap ones "
+            f"first; the other {extra} are grey, and hovering tells them apart."
+        )
+
+
+_WENT = {"clean": "clean", "not_clean": "lost requests", "failed": "failed"}
+
+
+def _objective(drawing: Drawing) -> str:
+    if not drawing.limits:
+        return "No SLO is the same for all points: nothing is shaded."
+    said = (
+        f"{_LIMITS[name][0]} {number(limit, _LIMITS[name][1])} {_LIMITS[name][2]}"
+        for name, limit in drawing.limits.items()
+    )
+    table = drawing.sweep.table
+    targets = set(table["goodput.target"].dropna()) if "goodput.target" in table else set()
+    share = f" for {percent(float(min(targets)), 0)} of the requests" if len(targets) == 1 else ""
+    return f"SLO: {', '.join(said)}{share}."
+
+
+def _sections(drawing: Drawing) -> Iterator[Section]:
+    table = drawing.sweep.table
+    asks = bool(drawing.points.met.any() or drawing.limits)
+    yield Section("Best points", [best_points(drawing.points, drawing.load, drawing.chosen, asks)])
+    keyed: list[Part] = [Markup(legend(drawing.points, drawing.chosen))]
+    parts = [*(_side_by_side(drawing) if drawing.load is None else []), *_frontiers(drawing)]
+    parts += _over_load(drawing) if drawing.load else []
+    parts += _differences(drawing)
+    yield Section("Charts", [*keyed, *parts, Markup(_PANEL)], _HOW)
+    failed = failures(table)
+    if failed:
+        yield Section("Failed points", [failed])
+    yield Section("Definitions", [definitions(drawing.metrics)])
+    yield Section("All points", [every_point(table)])
+
+
+_HOW = (
+    "Hover over a point for its configuration, click it for the command that runs it again. The names below "
+    "show and hide a configuration in all charts; a double click leaves it alone."
+)
+
+
+def _frontiers(drawing: Drawing) -> list[Part]:
+    output = "Output tokens per second and GPU."
+    total = "Tokens of prompts and outputs per second and GPU."
+    tokens = (("output", OUTPUT, output), ("input and output", TOTAL, total))
+    median = "Interactivity is that of the median request."
+    main = [
+        drawing.front(
+            f"{name} tokens", INTERACTIVITY, y, f"{said} {median} Up and right is better.", wide=True
+        )
+        for name, y, said in tokens
+    ]
+    latencies = [
+        Choice(
+            f"Throughput per GPU against {name}",
+            [
+                drawing.front(f"{said} {p}", x, y, f"{caption} Up and left is better.")
+                for said, y, caption in tokens
+                for p, x in (("p99", tail), ("p50", middle))
+            ],
+        )
+        for name, middle, tail in (("TTFT", TTFT_P50, TTFT_P99), ("TPOT", TPOT_P50, TPOT_P99))
+    ]
+    cost = drawing.front(
+        "Cost against interactivity",
+        INTERACTIVITY,
+        COST,
+        f"Dollars for all GPUs paid for, per million output tokens. {median} Down and right is better.",
+    )
+    return [Choice("Throughput per GPU against interactivity", main, wide=True), *latencies, cost]
+
+
+def _over_load(drawing: Drawing) -> list[Part]:
+    rings = "Rings mark knees, where a curve is farthest from the straight line between its ends."
+    good = [
+        drawing.loaded(name, y, f"Requests per second that met every limit of the SLO. {rings}", knees=True)
+        for name, y in (("whole cluster", GOODPUT), ("per GPU", GOODPUT_PER_GPU))
+    ]
+    first = [each for each in drawing.metrics if each.column not in {GOODPUT.column, GOODPUT_PER_GPU.column}]
+    usual = [each for each in (TTFT_P99, TTFT_P50, TPOT_P99, TPOT_P50) if each not in first]
+    shown = [
+        drawing.loaded(each.name, each, _sentence(each.definition or each.title)) for each in [*first, *usual]
+    ]
+    return [
+        Choice("Goodput against load", good),
+        Choice("Latency and throughput against load", shown, wide=True),
+    ]
+
+
+def _side_by_side(drawing: Drawing) -> list[Part]:
+    return [
+        Chart(each.name, side_by_side(drawing.points, each, drawing.chosen), _sentence(each.definition))
+        for each in drawing.metrics or [OUTPUT, TTFT_P99, TPOT_P99, COST]
+    ]
+
+
+def _differences(drawing: Drawing) -> list[Part]:
+    """Return the differences from the baseline, over the load where there is one; one seed has none."""
+    baseline = drawing.sweep.baseline
+    if not baseline or drawing.sweep.table.seed.nunique() == 1:
+        return []
+    charts = []
+    for each in drawing.metrics:
+        rows = _paired(drawing, each)
+        if rows.difference.notna().any():
+            charts.append(_difference(drawing, each, rows, baseline))
+    return [Choice(f"Difference from {baseline}", charts, wide=drawing.load is not None)] if charts else []
+
+
+def _paired(drawing: Drawing, each: Metric) -> pd.DataFrame:
+    """Return the paired differences beside the label, the number and the load of their points."""
+    table = drawing.sweep.table
+    keys = settings(table)
+    needed = [*keys, "seed", *([each.column] if each.column in table else [])]
+    rows = compared(table[needed], each.column, str(drawing.sweep.baseline))
+    known = drawing.points[[*keys, "config", "label", "load", "state", "hole"]]
+    return rows.merge(known, on=keys, how="left", validate="one_to_one")
+
+
+def _difference(drawing: Drawing, each: Metric, rows: pd.DataFrame, baseline: str) -> Chart:
+    caption = (
+        f"{_sentence(each.definition)} Each difference is the mean over seeds, which give both sides the "
+        "same requests; the interval is Student's 95% of it."
+    )
+    if drawing.load is None:
+        caption += " Open markers: it may be chance."
+        return Chart(each.name, differences(rows, each, baseline, drawing.chosen), caption)
+    named = rows.rename(columns={"low": "difference.low", "high": "difference.high"})
+    named["text"] = [f"<b>{label}</b>" for label in named.label]
+    change = Metric("difference", f"{each.title}: difference", each.unit, each.scale)
+    return Chart(each.name, curves(named, drawing.load_axis(), change, drawing.chosen), caption)
+
+
+def _sentence(phrase: str) -> str:
+    return f"{phrase[:1].upper()}{phrase[1:]}." if phrase else ""
+
+
+def _notes(table: pd.DataFrame) -> Iterator[str]:
+    versions = sorted(set(table["scenario.version"].dropna())) if "scenario.version" in table else []
+    if versions:
+        yield f"Made by servesim {', '.join(versions)}."
+    column = "calibration.extrapolated"
+    if column in table and np.nanmax(table[column].to_numpy(float), initial=0.0) > 0:
+        worst = percent(float(table[column].max()))
+        yield f"Up to {worst} of the simulated time of a point lies outside the calibrated ranges."
+
+
+def write_page(folder: Path, study: Study, table: pd.DataFrame, path: Path | None = None) -> Path:
+    """Write the page of a finished study, into its folder or to ``path``, and return where it is."""
+    load = study.load.key if study.load else None
+    name = folder.resolve().name
+    sweep = Sweep(table, name, study.question, study.overrides, study.compare, study.baseline, load)
+    written = path or folder / PAGE
+    sweep_page(sweep).write(written)
+    return written
