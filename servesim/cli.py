@@ -26,6 +26,7 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim -m scheduler=static,continuous,disaggregated
                                          one run each, and a table that compares them
   servesim explain --batch 64 --context 1400                    one step, operation by operation
+  servesim plan model=llama3.1-8b workload.arrivals.rate_rps=40   the cheapest that meet the SLO
 
 Choose an option with group=name:
 {groups}
@@ -58,7 +59,7 @@ _GROUPS = (
     "calibration",
     "engine_overhead",
 )
-_VERBS = ("plan", "dashboard", "memory", "trace", "validate")
+_VERBS = ("dashboard", "memory", "trace", "validate")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,6 +86,10 @@ def _dispatch(arguments: Sequence[str]) -> int:
         from servesim.explain import explain
 
         return explain(arguments[1:])
+    if arguments and arguments[0] == "plan":
+        from servesim.plan import plan
+
+        return plan(arguments[1:])
     options = _parser().parse_intermixed_args(arguments)
     if options.help:
         print(_help(options.config_dir))

@@ -23,13 +23,13 @@ class _CountColumn(ProgressColumn):
 
 @contextmanager
 def progress_bar(
-    total: int | None, out: Console, patience_s: float = PATIENCE_S
+    total: int | None, out: Console, counted: str = "requests sent", patience_s: float = PATIENCE_S
 ) -> Iterator[Callable[[int], None]]:
-    """Yield a function to tell how many requests have been sent; after a while a bar shows it.
+    """Yield a function to tell how many have been ``counted`` so far; after a while a bar shows it.
 
     There is no bar where ``out`` is no terminal; ``total`` is None where nobody knows it.
     """
-    columns = (TextColumn("requests sent"), BarColumn(), _CountColumn(), TimeElapsedColumn())
+    columns = (TextColumn(counted), BarColumn(), _CountColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=out, transient=True)
     task = bar.add_task("", total=total)
     started_s = time.monotonic()
