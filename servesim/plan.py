@@ -65,7 +65,7 @@ def plan(arguments: Sequence[str]) -> int:
         print(_HELP)
         return MET
     candidates, question, jobs = _checked(options)
-    with progress_bar(len(candidates), console(stderr=True), "configurations settled") as tell:
+    with progress_bar(len(candidates), console(stderr=True), counted="configurations settled") as tell:
         answers = find(candidates, question, jobs, tell)
     scenario = candidates[0].scenario
     if options.out is not None:
@@ -92,7 +92,13 @@ def _checked(options: argparse.Namespace) -> tuple[list[Candidate], Question, in
     seeds, top = numbers.whole("--seeds", options.seeds), numbers.whole("--top", options.top)
     jobs = -1 if options.jobs is None else numbers.whole("--jobs", options.jobs)
     requests = options.requests and numbers.whole("--requests", options.requests, _FEWEST_REQUESTS)
-    candidates, others = catalogue(options.overrides, gpus, schedulers, sizes, options.config_dir)
+    candidates, others = catalogue(
+        options.overrides,
+        gpus or {"": []},  # so that the overrides are checked, whatever is wrong with the options
+        schedulers or ["continuous"],
+        sizes,
+        options.config_dir,
+    )
     problems = [*found, *more, *numbers.problems, *others]
     if problems:
         raise ConfigError(problems)

@@ -53,15 +53,16 @@ def catalogue(
 
     """
     found = list(_misplaced(overrides))
+    placed = [text for text in overrides if not any(_misplaced([text]))]
     candidates: list[Candidate] = []
     for gpu, choice in gpus.items():
         for scheduler in schedulers:
-            own = [text for text in overrides if _concerns(text, scheduler, schedulers)]
+            own = [text for text in placed if _concerns(text, scheduler, schedulers)]
             said = (*choice, f"scheduler={scheduler}", *own)
             try:
                 scenario = load("ignore_capacity=true", *said, config_dir=config_dir)
             except ConfigError as error:
-                found += error.problems
+                found += [*error.problems, *_also_wrong(said, error, config_dir)]
                 continue
             scenario = replace(scenario, ignore_capacity=False)
             typed = said if config_dir is None else ("--config-dir", str(config_dir), *said)
@@ -74,8 +75,7 @@ def catalogue(
 def _misplaced(overrides: Iterable[str]) -> Iterator[Problem]:
     """Yield a problem for each override of what the plan sets itself."""
     for text in overrides:
-        key, _, value = text.partition("=")
-        key = key.lstrip("+")
+        key, value = _key(text), text.partition("=")[2]
         place, _, leaf = key.rpartition(".")
         message = OWN.get(key)
         if message is None and place.partition(".")[0] == "cluster":
@@ -84,9 +84,23 @@ def _misplaced(overrides: Iterable[str]) -> Iterator[Problem]:
             yield Problem(key, value, message)
 
 
+def _also_wrong(said: Sequence[str], error: ConfigError, config_dir: Path | None) -> list[Problem]:
+    """Return what else there is no plan for, once the overrides that ``error`` blames are left out."""
+    wrong = {problem.path for problem in error.problems}
+    rest = [text for text in said if _key(text) not in wrong]
+    try:
+        return list(_unplannable(load("ignore_capacity=true", *rest, config_dir=config_dir)))
+    except ConfigError:
+        return []
+
+
+def _key(override: str) -> str:
+    return override.partition("=")[0].lstrip("+")
+
+
 def _concerns(override: str, scheduler: str, schedulers: Iterable[str]) -> bool:
     """Say whether an override is for this scheduler: not if only others among ``schedulers`` know its key."""
-    key = override.partition("=")[0].lstrip("+").split(".")
+    key = _key(override).split(".")
     if len(key) < 2 or key[0] not in ("scheduler", "cluster"):
         return True
     knowing = [name for name in schedulers if key[1] in field_types(_component(key[0], name))]

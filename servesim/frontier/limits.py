@@ -49,7 +49,8 @@ def limit(scenario: Scenario, result: Result) -> Limit:
 
     The pool is the one in which the requests that miss lose the most time. It is limited by KV memory when
     for more than a tenth of its busy time requests wait and blocks are lacking; otherwise by what most of
-    its step time is spent on, operation by operation.
+    its step time is spent on, operation by operation. A prefill pool may lack blocks because a decode pool
+    without room lets it wait: then the latter is named.
     """
     requests = result.requests
     requests = requests[requests["sent_s"] >= (result.summary["warmup_cut_s"] or 0.0)]
@@ -58,11 +59,11 @@ def limit(scenario: Scenario, result: Result) -> Limit:
     role = _where(missing, symptom) if len(pools) > 1 else "serve"
     if role == "transfer":
         return Limit(symptom, "transfer", None)
-    pool = pools[role]
-    steps = _steps_of(result, pool)
-    if _waits_for_kv(scenario, pool, steps):
-        return Limit(symptom, "KV memory", role)
-    return Limit(symptom, _most_time(pool, steps), role)
+    steps = {name: _steps_of(result, pool) for name, pool in pools.items()}
+    full = [name for name, pool in pools.items() if _waits_for_kv(scenario, pool, steps[name])]
+    if role in full:
+        return Limit(symptom, "KV memory", full[-1])
+    return Limit(symptom, _most_time(pools[role], steps[role]), role)
 
 
 def _symptom(scenario: Scenario, requests: pd.DataFrame) -> tuple[str, pd.DataFrame]:

@@ -14,13 +14,14 @@ from typing import Any, Literal
 
 from joblib import Parallel, delayed
 
+from servesim.check import ConfigError, Problem
 from servesim.frontier.candidate import Candidate, Shape
 from servesim.frontier.judge import Verdict, judge
 from servesim.frontier.limits import Limit, limit
 from servesim.frontier.pruning import Obstacle, Outlook, outlook
 from servesim.frontier.search import fewest, highest
 from servesim.frontier.splits import hopeless, splits
-from servesim.frontier.traffic import Trial
+from servesim.frontier.traffic import STAYS, Trial
 from servesim.simulation import run
 
 #: Candidates that are sized at a time, so that the answer does not depend on the number of workers.
@@ -113,6 +114,10 @@ def plan(candidates: Sequence[Candidate], question: Question, jobs: int, tell: T
 
     The first ``top`` have headroom and limit; where none meets, the nearest comes first and has a limit.
     Nothing but the time it takes depends on ``jobs``, the number of processes (-1: one per core).
+
+    Raises:
+        ConfigError: the traffic is too dense to simulate, and the bounds alone do not decide.
+
     """
     with Parallel(n_jobs=jobs, return_as="generator") as workers:
 
@@ -121,6 +126,8 @@ def plan(candidates: Sequence[Candidate], question: Question, jobs: int, tell: T
 
         settled, waiting = _divided(each(_seen, candidates, repeat(question, len(candidates))))
         tell(len(settled))
+        if waiting and not question.trial.long_enough:
+            raise ConfigError([_too_dense(question.trial)])
         while waiting:
             most_usd = _price_to_beat(settled, question.top)
             settled += [replace(answer, fate="dearer") for answer in waiting if _exceeds(answer, most_usd)]
@@ -129,9 +136,19 @@ def plan(candidates: Sequence[Candidate], question: Question, jobs: int, tell: T
             for answer in each(_sized, now, repeat(question, len(now)), repeat(most_usd, len(now))):
                 settled.append(answer)
                 tell(len(settled))
+        tell(len(settled))
         ranked = sorted(settled, key=_rank)
         best = [answer for answer in ranked if answer.fate == "meets"][: question.top] or ranked[:1]
         return [*each(_explained, best, repeat(question, len(best))), *ranked[len(best) :]]
+
+
+def _too_dense(trial: Trial) -> Problem:
+    under_way = trial.at_a_time / STAYS
+    message = (
+        f"so dense that {under_way:,.0f} requests are under way at a time, too many to simulate; "
+        "plan for a part of the rate and for as large a part of --max-gpus"
+    )
+    return Problem("workload.arrivals.rate_rps", None, message)
 
 
 def _divided(answers: Iterable[Answer]) -> tuple[list[Answer], list[Answer]]:

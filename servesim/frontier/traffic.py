@@ -25,6 +25,8 @@ STRICTEST = 0.999
 FEWEST = 1000
 #: Stays of a request that just meets the limits for which a run sends, so that most of it is steady.
 STAYS = 8
+#: Requests of a run at the most: minutes of simulation.
+MOST = 200_000
 #: Seconds per output token that are assumed where no limit says what is hoped for.
 LEISURELY_S = 0.05
 
@@ -40,17 +42,22 @@ class Trial(NamedTuple):
     seeds: tuple[int, ...]
     at_a_time: float = 0.0
 
+    @property
+    def long_enough(self) -> bool:
+        """Whether a run sends for eight stays, or for as long as it was told to."""
+        return self.requests >= self.at_a_time
+
     def requests_at(self, factor: float) -> int:
         """Return the requests of each run when they come ``factor`` times as densely."""
-        return max(self.requests, ceil(self.at_a_time * factor))
+        return max(self.requests, min(ceil(self.at_a_time * factor), MOST))
 
 
 def fair_trial(workload: Workload, slo: Slo, seeds: tuple[int, ...]) -> Trial:
     """Return a trial whose verdict is not one of chance or of warm-up.
 
     Each seed sends at least twice its share of what it takes for 20 requests to be allowed to miss (half of
-    a run may be warm-up), and goes on for eight stays of a request that just meets the limits. A trace is
-    tried with all its rows.
+    a run may be warm-up), and goes on for eight stays of a request that just meets the limits; but it sends
+    200,000 at the most. A trace is tried with all its rows.
     """
     if isinstance(workload, Trace):
         return Trial(workload.notes.requests, seeds)
@@ -59,7 +66,8 @@ def fair_trial(workload: Workload, slo: Slo, seeds: tuple[int, ...]) -> Trial:
     _, outputs = workload.lengths.mean
     stay_s = (slo.ttft_s or 0.0) + outputs * (slo.tpot_s or LEISURELY_S)
     at_a_time = STAYS * arrivals.rate_rps * min(stay_s, slo.e2e_s or stay_s)
-    return Trial(max(FEWEST, ceil(2 * missed / len(seeds)), ceil(at_a_time)), seeds, at_a_time)
+    requests = max(FEWEST, ceil(2 * missed / len(seeds)), ceil(at_a_time))
+    return Trial(min(requests, MOST), seeds, at_a_time)
 
 
 def scaled(workload: Workload, factor: float) -> Workload:

@@ -37,15 +37,16 @@ _HEADINGS = (
 _WORDS = {1, 3, 12}  # columns of words, to be set from the left
 
 _FATES = {
-    "dearer": "cost more than {best} even at full load",
-    "outbid": "miss the SLO until they cost more than {best}, as simulated",
-    "misses": "miss the SLO with all {allowed}, as simulated",
-    "needs_too_many": "need more than {allowed} to carry the traffic at all",
-    "unreachable": "cannot reach {limit} even for a request by itself",
-    "kv_too_small": "have a KV cache that is shorter than the longest request",
-    "does_not_fit": "do not fit into memory",
-    "indivisible": "cannot be split so (tensor parallelism)",
-    "refused": "are refused as a run would be",
+    "meets": "meeting the SLO at a higher price",
+    "dearer": "dearer than {best} even at full load",
+    "outbid": "missing the SLO until dearer than {best}, as simulated",
+    "misses": "missing the SLO with all {allowed}, as simulated",
+    "needs_too_many": "in need of more than {allowed} to carry the traffic at all",
+    "unreachable": "out of reach of {limit} even for a request by itself",
+    "kv_too_small": "with a KV cache shorter than the longest request",
+    "does_not_fit": "too large for the memory",
+    "indivisible": "impossible to split so (tensor parallelism)",
+    "refused": "refused, as a run would be",
 }
 
 
@@ -137,10 +138,16 @@ def _figures(answer: Answer) -> list[str]:
         percent(verdict.attainment if verdict else None),
         number(verdict.ttft_p99_s if verdict else None, 1e3),
         number(verdict.tpot_p99_s if verdict else None, 1e3),
-        f"{number(answer.headroom)}x",
+        _times(answer.headroom),
         _limit(answer),
         money(answer.usd_per_hour_with_spare),
     ]
+
+
+def _times(factor: float | None) -> str:
+    if factor is None:
+        return "-"
+    return f"{factor:.2f}x" if factor < 100 else f"{number(factor)}x"
 
 
 def _replicas(answer: Answer) -> str:
@@ -189,8 +196,7 @@ def _others(
     best_words = "the first" if len(best) == 1 else f"the first {len(best)}"
     allowed = f"{question.max_gpus:,} GPUs or {question.max_replicas:,} replicas"
     limits = dict(zip(_given(scenario.slo), _limits(scenario.slo), strict=True))
-    more = sum(answer.fate == "meets" for answer in others)
-    sentences = Counter({"meet the SLO at a higher price": more} if more else {})
+    sentences: Counter[str] = Counter()
     for fate, sentence in _FATES.items():
         for answer in others:
             if answer.fate == fate:

@@ -23,7 +23,7 @@ class _CountColumn(ProgressColumn):
 
 @contextmanager
 def progress_bar(
-    total: int | None, out: Console, counted: str = "requests sent", patience_s: float = PATIENCE_S
+    total: int | None, out: Console, patience_s: float = PATIENCE_S, counted: str = "requests sent"
 ) -> Iterator[Callable[[int], None]]:
     """Yield a function to tell how many have been ``counted`` so far; after a while a bar shows it.
 
