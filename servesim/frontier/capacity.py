@@ -80,13 +80,18 @@ def _decoding(scenario: Scenario, pool: Deployment, prompts: IntArray, tokens: I
 
 
 def _prefill_s(scenario: Scenario, pool: Deployment, prompts: IntArray) -> float:
-    """Return the time of prompts in full steps of nothing else: each its share of a step of its equals."""
+    """Return the time of prompts in steps of nothing else: each its share of a step of its equals.
+
+    The more there are in a step the cheaper each, but for kernels that are a little slower per token when
+    there are many; so the cheapest of 1, 2, 4, ... and as many as the budget takes counts.
+    """
 
     def share_s(prompt: int) -> float:
-        equals = _rows(scenario)
+        most = _rows(scenario)
         if not isinstance(scenario.scheduler, Static):
-            equals = min(ceil(scenario.scheduler.max_num_batched_tokens / prompt), equals)
-        return pool.step_time.mixed(0, 0, [(prompt, 0)] * equals) / equals
+            most = min(ceil(scenario.scheduler.max_num_batched_tokens / prompt), most)
+        numbers = {most, *(2**power for power in range(most.bit_length()))}
+        return min(pool.step_time.mixed(0, 0, [(prompt, 0)] * number) / number for number in numbers)
 
     return float(by_length(prompts, share_s).sum())
 

@@ -104,9 +104,10 @@ class Answer:
         return 1e6 * self.usd_per_hour / (3600 * self.verdict.output_tokens_per_s)
 
     @property
-    def order(self) -> tuple[float, int, str]:
-        """What answers are sorted by: dollars per hour, then GPUs, then names."""
-        return round(self.usd_per_hour, 9), self.gpus, self.candidate.label
+    def order(self) -> tuple[float, int, float, str]:
+        """What answers are sorted by: dollars per hour, GPUs, dollars with a replica to spare, names."""
+        usd, with_spare = round(self.usd_per_hour, 9), round(self.usd_per_hour_with_spare, 9)
+        return usd, self.gpus, with_spare, self.candidate.label
 
 
 def plan(candidates: Sequence[Candidate], question: Question, jobs: int, tell: Tell) -> list[Answer]:
