@@ -10,8 +10,17 @@ import pytest
 from servesim import load, run
 from servesim.cli import main
 
-QUICK = ["model=llama3.1-8b", "--requests", "150", "--seeds", "2", "--jobs", "1"]
-SMALL = [*QUICK, "--gpus", "h100-sxm=3,l40s", "--tensor-parallel", "1,2", "workload.arrivals.rate_rps=8"]
+QUICK = ["model=llama3.1-8b", "--requests", "150", "--seeds", "2", "--jobs", "1", "--max-gpus", "12"]
+SMALL = [
+    *QUICK,
+    "--gpus",
+    "h100-sxm=3,l40s",
+    "--tensor-parallel",
+    "1,2",
+    "workload.arrivals.rate_rps=4",
+    "--top",
+    "2",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +35,7 @@ def test_the_screen_ranks_the_cheapest(capfd: pytest.CaptureFixture[str]) -> Non
     printed, complaints = capfd.readouterr()
     assert complaints == ""
     lines = printed.splitlines()
-    assert lines[0].startswith("Plan: llama3.1-8b for 8 requests/s (poisson)")
+    assert lines[0].startswith("Plan: llama3.1-8b for 4 requests/s (poisson)")
     assert "TTFT 500 ms and TPOT 50 ms for 99.0% of requests" in lines[0]
     first, second = (line.split() for line in lines if line.startswith(("1 ", "2 ")))
     assert float(first[6]) <= float(second[6])

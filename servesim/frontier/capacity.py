@@ -91,7 +91,10 @@ def _prefill_s(scenario: Scenario, pool: Deployment, prompts: IntArray) -> float
         if not isinstance(scenario.scheduler, Static):
             most = min(ceil(scenario.scheduler.max_num_batched_tokens / prompt), most)
         numbers = {most, *(2**power for power in range(most.bit_length()))}
-        return min(pool.step_time.mixed(0, 0, [(prompt, 0)] * number) / number for number in numbers)
+        shares: list[float] = [
+            pool.step_time.mixed(0, 0, [(prompt, 0)] * number) / number for number in numbers
+        ]
+        return min(shares)
 
     return float(by_length(prompts, share_s).sum())
 

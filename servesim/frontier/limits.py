@@ -20,7 +20,7 @@ CAUSES = {
     "compute": "compute",
     "memory": "bandwidth",
     "link": "links",
-    "latency": "kernel latency",
+    "latency": "launches",
     "host": "host",
 }
 #: Share of its busy time for which a full cache must have kept requests waiting to be what limits a pool.

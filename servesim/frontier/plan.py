@@ -15,12 +15,12 @@ from typing import Any, Literal
 from joblib import Parallel, delayed
 
 from servesim.check import ConfigError, Problem
+from servesim.frontier.attempt import Attempt
 from servesim.frontier.candidate import Candidate, Shape
 from servesim.frontier.judge import Verdict, judge
 from servesim.frontier.limits import Limit, limit
 from servesim.frontier.pruning import Obstacle, Outlook, outlook
 from servesim.frontier.search import fewest, highest
-from servesim.frontier.splits import hopeless, splits
 from servesim.frontier.traffic import STAYS, Trial
 from servesim.simulation import run
 
@@ -196,52 +196,13 @@ def _seen(candidate: Candidate, question: Question) -> Answer:
 def _sized(answer: Answer, question: Question, most_usd: float) -> Answer:
     """Return a candidate with the fewest replicas that meet the objective and cost at most ``most_usd``."""
     most = question.most_replicas(answer.candidate, most_usd)
-    attempt = _Attempt(answer.candidate, answer.outlook, question.trial)
+    attempt = Attempt(answer.candidate, answer.outlook, question.trial)
     replicas = fewest(attempt.meets, sum(answer.shape), most)
     shape, verdict = attempt.best
     fate: Fate = "meets" if replicas is not None else "misses"
     if replicas is None and most < question.most_replicas(answer.candidate):
         fate = "outbid"
     return replace(answer, fate=fate, shape=shape, verdict=verdict, runs=attempt.runs)
-
-
-class _Attempt:
-    """Tries a candidate with given numbers of replicas, and remembers what came of it.
-
-    ``best`` is the smallest shape that has met the objective, else the one that came nearest.
-    """
-
-    def __init__(self, candidate: Candidate, view: Outlook, trial: Trial) -> None:
-        self._candidate, self._view, self._trial = candidate, view, trial
-        self._failed: list[Shape] = []
-        self._tried: list[tuple[Shape, Verdict]] = []
-
-    @property
-    def runs(self) -> int:
-        """Simulations so far."""
-        return sum(verdict.runs for _, verdict in self._tried)
-
-    @property
-    def best(self) -> tuple[Shape, Verdict]:
-        """The smallest shape that met the objective, with its verdict, or the nearest to it."""
-        met = [each for each in self._tried if each[1].met]
-        if met:
-            return min(met, key=lambda each: sum(each[0]))
-        return max(self._tried, key=lambda each: (each[1].attainment, -sum(each[0])))
-
-    def meets(self, replicas: int) -> bool:
-        """Say whether the candidate meets the objective with so many replicas, divided in some way."""
-        shapes: list[Shape] = [(replicas,)]
-        if self._candidate.split:
-            shapes = splits(replicas, self._view.least, self._view.busy_s)
-        return any(self._try(shape) for shape in shapes if not hopeless(shape, self._failed))
-
-    def _try(self, shape: Shape) -> bool:
-        verdict = judge(self._candidate, shape, self._trial)
-        self._tried.append((shape, verdict))
-        if not verdict.met:
-            self._failed.append(shape)
-        return verdict.met
 
 
 def _explained(answer: Answer, question: Question) -> Answer:

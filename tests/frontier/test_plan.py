@@ -12,7 +12,7 @@ from servesim.frontier.plan import RATE_TOLERANCE, Answer, plan
 from servesim.frontier.pruning import outlook
 from tests.frontier.plans import TRIAL, candidates, question
 
-MOST = 24
+MOST = 16
 
 
 def told(settled: int) -> None:
