@@ -29,6 +29,7 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim explain --batch 64 --context 1400                    one step, operation by operation
   servesim page runs/2026-01-31_12-00-00                        charts of a run, or of a study
   servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
+  servesim plan model=llama3.1-8b workload.arrivals.rate_rps=40   the cheapest that meet the SLO
 
 Choose an option with group=name:
 {groups}
@@ -65,7 +66,7 @@ _GROUPS = (
     "board_power",
     "experiment",
 )
-_VERBS = ("plan", "dashboard", "memory", "validate")
+_VERBS = ("dashboard", "memory", "validate")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -96,6 +97,10 @@ def _dispatch(arguments: Sequence[str]) -> int:
         from servesim import pictures
 
         return {"page": pictures.page, "trace": pictures.trace}[arguments[0]](arguments[1:])
+    if arguments and arguments[0] == "plan":
+        from servesim.plan import plan
+
+        return plan(arguments[1:])
     options = _parser().parse_intermixed_args(arguments)
     if options.help:
         print(_help(options.config_dir))
