@@ -46,8 +46,7 @@ Set a value with key=value: scheduler.max_num_seqs=256, slo.ttft_s=0.5 or gpu.us
 
 A run writes its requests, steps, summary and configuration to runs/<date>_<time>/; a study writes
 its table and page to sweeps/<name>/, and goes on there where it was stopped. Exit status: 0 clean;
-1 error in the input; 3 not clean (requests were dropped, timed out or left over; in a study, a
-point failed).
+1 error in the input; 3 not clean (requests dropped, timed out or left over; a failed point).
 """
 _HELP_WIDTH, _HELP_INDENT = 100, 22
 
