@@ -19,14 +19,16 @@ if TYPE_CHECKING:
     from servesim.results.result import Result
     from servesim.scenario import Scenario
     from servesim.simulation import run
+    from servesim.sweeps.sweep import sweep
 
 __version__ = "0.1.0"
 
-__all__ = ["load", "run", "Scenario", "Result", "ConfigError", "__version__"]
+__all__ = ["load", "run", "sweep", "Scenario", "Result", "ConfigError", "__version__"]
 
 _HOMES = {
     "load": "servesim.config.loading",
     "run": "servesim.simulation",
+    "sweep": "servesim.sweeps.sweep",
     "Scenario": "servesim.scenario",
     "Result": "servesim.results.result",
     "ConfigError": "servesim.check",

@@ -90,11 +90,20 @@ def problems(component: object, path: str = "") -> Iterator[Problem]:
     fields = dataclasses.fields(component)  # type: ignore[arg-type]
     values = {field.name: getattr(component, field.name) for field in fields}
     own = list(field_problems(type(component), values))
+    yield from (problem.under(path) for problem in (*own, *joint_problems(component, own)))
+
+
+def joint_problems(component: object, own: Iterable[Problem]) -> list[Problem]:
+    """Return what a component says of several fields at once, ``own`` being what is wrong with single ones.
+
+    Nothing where one of those fields is wrong in itself.
+    """
     report = getattr(component, "problems", None)
+    fields = (field.name for field in dataclasses.fields(component))  # type: ignore[arg-type]
     wrong = {re.split(r"[.\[]", problem.path)[0] for problem in own}
-    if report is not None and wrong.isdisjoint(getattr(component, "concerns", values)):
-        own += report()
-    yield from (problem.under(path) for problem in own)
+    if report is None or not wrong.isdisjoint(getattr(component, "concerns", fields)):
+        return []
+    return list(report())
 
 
 def field_problems(component: type, values: Mapping[str, object], path: str = "") -> Iterator[Problem]:

@@ -25,6 +25,7 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim workload=trace workload.path=trace.csv workload.rate_scale=2
   servesim -m scheduler=static,continuous,disaggregated
                                          one run each, and a table that compares them
+  servesim experiment=batching_frontier                  a study: many runs, one table
   servesim explain --batch 64 --context 1400                    one step, operation by operation
   servesim page runs/2026-01-31_12-00-00                        charts of a run, as one HTML page
   servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
@@ -42,8 +43,9 @@ Set a value with key=value: scheduler.max_num_seqs=256, slo.ttft_s=0.5 or gpu.us
   --version           print the version
   --hydra-help        what else the command line can do (it is Hydra's)
 
-A run writes its requests, steps, summary and configuration to runs/<date>_<time>/. Exit status:
-0 clean; 1 error in the input; 3 not clean (requests were dropped, timed out or left over).
+A run writes its requests, steps, summary and configuration to runs/<date>_<time>/; a study writes its
+table to sweeps/<name>/, and goes on there where it was stopped. Exit status: 0 clean; 1 error in the
+input; 3 not clean (requests were dropped, timed out or left over; in a study, a point failed).
 """
 _HELP_WIDTH, _HELP_INDENT = 100, 22
 
@@ -59,6 +61,7 @@ _GROUPS = (
     "pricing",
     "calibration",
     "engine_overhead",
+    "experiment",
 )
 _VERBS = ("plan", "dashboard", "memory", "validate")
 
@@ -99,9 +102,19 @@ def _dispatch(arguments: Sequence[str]) -> int:
         print(f"servesim {__version__}")
         return CLEAN
     _refuse_what_is_not_there(options)
+    if _asks_for_a_study(options):
+        from servesim import study
+
+        return study.run(options)
     from servesim.jobs import run_jobs
 
     return run_jobs(options)
+
+
+def _asks_for_a_study(options: argparse.Namespace) -> bool:
+    """Tell whether a study is to be run; questions about its configuration are Hydra's to answer."""
+    asks = options.cfg or options.info or options.hydra_help or options.shell_completion
+    return not asks and any(text.startswith("experiment=") for text in options.overrides)
 
 
 class _Parser(argparse.ArgumentParser):

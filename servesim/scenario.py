@@ -62,6 +62,10 @@ class Scenario:
         "ignore_capacity",
     )
 
+    hints: ClassVar[Mapping[str, str]] = {
+        "experiment": "is a study of many runs; choose one with experiment=NAME, or see servesim.sweep",
+    }
+
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong between components: profiles, parallelism, memory, lengths."""
         if isinstance(self.calibration, Auto) and not self.calibration.profiles:
@@ -85,7 +89,7 @@ class Scenario:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the resolved configuration as plain values, with the version of servesim."""
-        return {"version": __version__, **_plain(self)}
+        return {"version": __version__, **plain(self)}
 
     def deployments(self) -> list[Deployment]:
         """Return the pools as deployed; the scenario must be free of problems."""
@@ -193,18 +197,18 @@ def _does_not_fit(model: Model, pool: Pool, sheet: MemorySheet) -> str:
     )
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a tree of components as dicts; ``kind`` is the name of the component's class in snake case.
 
     A component that has much to say is ``described`` by itself.
     """
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if not is_dataclass(value):
         return value if isinstance(value, (str, int, float, type(None))) else repr(value)
     kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(value).__name__).lower()
     if isinstance(value, (Auto, Profile)):
         return {"kind": kind} | value.described()
-    return {"kind": kind} | {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return {"kind": kind} | {field.name: plain(getattr(value, field.name)) for field in fields(value)}

@@ -82,14 +82,15 @@ def test_the_wheel_holds_the_package_and_nothing_else(builds: Builds) -> None:
     with zipfile.ZipFile(builds.wheel_of_sdist) as archive:
         assert set(archive.namelist()) == names
     shipped = {f"servesim/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "conf").rglob("*.yaml")}
-    assert shipped | {"servesim/py.typed", "servesim/conf/config.yaml"} <= names
+    pages = {"servesim/report/page.css", "servesim/report/page.js"}
+    assert shipped | pages | {"servesim/py.typed", "servesim/conf/config.yaml"} <= names
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"servesim"}
     assert any(name.endswith("/licenses/LICENSE") for name in names)
 
 
 def test_no_run_leaves_anything_that_git_would_add() -> None:
     ignored = subprocess.run(
-        ["git", "check-ignore", "runs/x", ".venv/x", "dist/x"],
+        ["git", "check-ignore", "runs/x", "sweeps/x", ".venv/x", "dist/x"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -97,5 +98,5 @@ def test_no_run_leaves_anything_that_git_would_add() -> None:
     )
     if ignored.returncode == 128:
         pytest.skip("not a git checkout")
-    assert ignored.stdout.split() == ["runs/x", ".venv/x", "dist/x"]
+    assert ignored.stdout.split() == ["runs/x", "sweeps/x", ".venv/x", "dist/x"]
     assert os.access(ROOT / ".ci" / "run", os.X_OK)

@@ -14,6 +14,7 @@ from servesim import ConfigError, load
 from servesim.cli import main
 from servesim.config.groups import Groups
 from servesim.results import columns
+from servesim.sweeps.table import FIRST, LAST, read_table
 from tests.shared import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -34,7 +35,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "trace.csv").write_text(TRACE)
     for name, text in OWN_OPTIONS:
-        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     return tmp_path
 
@@ -62,6 +63,8 @@ def test_every_verb_of_the_makefile_is_told() -> None:
 
 @pytest.mark.parametrize("arguments", EXAMPLES, ids=" ".join)
 def test_every_example_runs(arguments: list[str]) -> None:
+    if "runs/mine" in arguments:
+        exec(PYTHON[0], {})  # which leaves it
     assert main(arguments) == 0
 
 
@@ -79,8 +82,22 @@ def test_the_router_of_ones_own_runs(capsys: pytest.CaptureFixture[str]) -> None
     assert names["result"].summary["scenario"]["router"]["kind"] == "two_choices"
 
 
+def test_the_sweep_from_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(PYTHON[2], {})
+    assert "latency.interactivity.p50\n" in capsys.readouterr().out
+
+
+def test_the_study_of_ones_own_is_swept(here: Path) -> None:
+    (name,) = [name for name, _ in OWN_OPTIONS if "/experiment/" in name]
+    assert main(["--config-dir", Path(name).parts[0], f"experiment={Path(name).stem}", "seed=0"]) == 0
+    table = read_table(here / "sweeps" / Path(name).stem)
+    assert set(table["variant"]) == {"one", "two"}
+    section = README.partition("## Sweep")[2].partition("\n## ")[0]
+    assert [column for column in [*FIRST, *LAST] if f"`{column}`" not in section] == []
+
+
 def test_the_gpu_of_ones_own_is_used() -> None:
-    ((name, _),) = OWN_OPTIONS
+    name = next(name for name, _ in OWN_OPTIONS if "/gpu/" in name)
     gpu = load("gpu=my-gpu", config_dir=Path(name).parts[0]).gpu
     assert (gpu.name, gpu.usd_per_hour, gpu.max_w) == ("my-gpu", 2.5, load().gpu.max_w)
 

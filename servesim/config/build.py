@@ -24,15 +24,20 @@ _MOST_SUGGESTIONS = 3
 
 
 def build(
-    component: type[Component], values: Mapping[str, Any], kinds: Kinds, later: Mapping[str, str]
+    component: type[Component],
+    values: Mapping[str, Any],
+    kinds: Kinds,
+    later: Mapping[str, str],
+    ready: Mapping[str, Any] | None = None,
 ) -> tuple[Component | None, list[Problem]]:
     """Return the component that ``values`` describe, and what is wrong with the keys.
 
     Where a key is missing the component is None, and what is wrong with the values of the others is
     listed, too; a component that could be built is yet to be checked. ``later`` are keys that are known
-    but not modelled yet, each with what it stands for.
+    but not modelled yet, each with what it stands for. ``ready`` are nested components that have been
+    built before, by their paths: they are taken as they are.
     """
-    builder = _Builder(kinds)
+    builder = _Builder(kinds, ready or {})
     built = builder.component(component, values, "")
     return built, [*builder.unknown_problems(later), *builder.problems]
 
@@ -40,8 +45,8 @@ def build(
 class _Builder:
     """Builds a tree of components, and remembers the keys that it knows and those that it does not."""
 
-    def __init__(self, kinds: Kinds) -> None:
-        self.kinds = kinds
+    def __init__(self, kinds: Kinds, ready: Mapping[str, Any]) -> None:
+        self.kinds, self.ready = kinds, ready
         self.problems: list[Problem] = []
         self.known: list[str] = []
         self.unknown: list[tuple[type, str, str, Any]] = []  # component, path of it, key, value
@@ -68,6 +73,9 @@ class _Builder:
 
     def _fill(self, given: dict[str, Any], name: str, hint: Any, value: Any, path: str) -> None:
         """Put what ``value`` describes into ``given``, or say what is wrong with it."""
+        if path in self.ready:
+            given[name] = self.ready[path]
+            return
         classes = self._classes(hint, path)
         if not classes or (value is None and type(None) in options(hint)):
             given[name] = _plain(value, hint)

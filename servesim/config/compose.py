@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import hydra
 from hydra.core.global_hydra import GlobalHydra
@@ -28,13 +28,35 @@ HYDRA_ERRORS = (HydraException, OmegaConfBaseException, YAMLError)
 _NOT_CHOSEN = re.compile(r"Could not override '([^']+)'")
 
 
-def compose(
-    overrides: list[str], config_dir: Path | None = None
-) -> tuple[dict[str, Any] | None, list[Problem]]:
-    """Return the mapping that Hydra composes, and the problems of overrides that had to be left out.
+class Composition(NamedTuple):
+    """Plain ``values`` that Hydra composed, the ``folders`` that it looked into, and the ``choices`` it made.
+
+    ``fixed`` tells that some value was taken from another key, so that a change of one key may be a change
+    of several.
+    """
+
+    values: dict[str, Any]
+    folders: tuple[Path, ...]
+    choices: Mapping[str, str | None]
+    fixed: bool
+
+    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ``values`` with the pools' GPUs complete and the profiles found.
+
+        What a pool says of its GPU is laid over the scenario's ``gpu``, so that ``gpu.usd_per_hour=3`` holds
+        for both pools, and ``cluster.prefill.gpu.usd_per_hour=3`` for one.
+        """
+        cluster, gpu = values.get("cluster"), values.get("gpu")
+        if isinstance(cluster, dict) and isinstance(gpu, dict):
+            values = {**values, "cluster": {key: _over(gpu, pool) for key, pool in cluster.items()}}
+        return with_profiles(values, self.folders)
+
+
+def compose(overrides: list[str], config_dir: Path | None = None) -> tuple[Composition | None, list[Problem]]:
+    """Return what Hydra composes, and the problems of overrides that had to be left out.
 
     Overrides of what is not part of the chosen configuration (such as the arrivals of a trace) are left
-    out one by one; where Hydra cannot take something else, there is no mapping.
+    out one by one; where Hydra cannot take something else, there is no composition.
     """
     found: list[Problem] = []
     left = list(overrides)
@@ -43,7 +65,7 @@ def compose(
             try:
                 texts = [*_search_path(config_dir), *left]
                 config = hydra.compose("config", overrides=texts, return_hydra_config=True)
-                return as_mapping(config, config.hydra.runtime), found
+                return _composition(config, config.hydra.runtime), found
             except (*HYDRA_ERRORS, ValueError) as error:
                 problem, culprits = _explain(error, left)
                 found.append(problem)
@@ -55,18 +77,28 @@ def compose(
 def as_mapping(config: DictConfig, runtime: Any) -> dict[str, Any]:
     """Return a composed configuration as plain values, with pools' GPUs complete and profiles found.
 
-    What a pool says of its GPU is laid over the scenario's ``gpu``, so that ``gpu.usd_per_hour=3`` holds
-    for both pools, and ``cluster.prefill.gpu.usd_per_hour=3`` for one. ``runtime`` is Hydra's
-    ``hydra.runtime``, which knows the folders that it looked into.
+    ``runtime`` is Hydra's ``hydra.runtime``, which knows the folders that it looked into.
     """
+    composition = _composition(config, runtime)
+    return composition.complete(composition.values)
+
+
+def _composition(config: DictConfig, runtime: Any) -> Composition:
     shown = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    values: dict[str, Any] = OmegaConf.to_container(shown, resolve=True)  # type: ignore[assignment]
-    cluster, gpu = values.get("cluster"), values.get("gpu")
-    for pool in cluster.values() if isinstance(cluster, dict) else ():
-        if isinstance(pool, dict) and isinstance(pool.get("gpu"), dict) and isinstance(gpu, dict):
-            pool["gpu"] = {**gpu, **pool["gpu"]}
-    folders = [Path(source.path) for source in runtime.config_sources if source.schema == "file"]
-    return with_profiles(values, folders)
+    values: dict[str, Any] = OmegaConf.to_container(shown)  # type: ignore[assignment]
+    fixed = "${" in repr(values)
+    if fixed:
+        values = OmegaConf.to_container(shown, resolve=True)  # type: ignore[assignment]
+    folders = tuple(Path(source.path) for source in runtime.config_sources if source.schema == "file")
+    choices: dict[str, str | None] = OmegaConf.to_container(runtime.choices)  # type: ignore[assignment]
+    return Composition(values, folders, choices, fixed)
+
+
+def _over(gpu: Mapping[str, Any], pool: Any) -> Any:
+    """Return a pool with all figures of its GPU, where it says any; anything else as it is."""
+    if isinstance(pool, dict) and isinstance(pool.get("gpu"), dict):
+        return {**pool, "gpu": {**gpu, **pool["gpu"]}}
+    return pool
 
 
 @contextmanager

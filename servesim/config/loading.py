@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from servesim.check import ConfigError, Problem, field_problems, problems
+from servesim.check import ConfigError, Problem, field_problems, joint_problems
 from servesim.config.build import build
 from servesim.config.compose import compose
 from servesim.config.groups import Groups
@@ -35,12 +35,12 @@ def from_overrides(overrides: Overrides, config_dir: Path | None = None) -> Scen
     Raises:
         ConfigError: listing everything that is wrong, with what was wrong with the overrides themselves.
     """
-    values, found = compose(overrides.first_values(), config_dir)
+    composition, found = compose(overrides.first_values(), config_dir)
     found = [*overrides.problems, *found]
-    if values is None:
+    if composition is None:
         raise ConfigError(found)
-    scenario, more = _build(values, bool(overrides.misplaced))
-    found += [problem for problem in more if not _is_below(problem.path, overrides.misplaced)]
+    scenario, refused, unfit = build_scenario(composition.complete(composition.values), overrides.misplaced)
+    found += [*refused, *unfit]
     if scenario is None or found:
         raise ConfigError(found)
     return scenario
@@ -52,19 +52,45 @@ def from_values(values: Mapping[str, Any]) -> Scenario:
     Raises:
         ConfigError: listing everything that is wrong.
     """
-    scenario, found = _build(values, False)
-    if scenario is None or found:
-        raise ConfigError(found)
+    scenario, refused, unfit = build_scenario(values)
+    if scenario is None or refused or unfit:
+        raise ConfigError([*refused, *unfit])
     return scenario
 
 
-def _build(values: Mapping[str, Any], patched: bool) -> tuple[Scenario | None, list[Problem]]:
-    """Build and check; what concerns the scenario as a whole is left out where a part is not the user's."""
-    scenario, found = build(Scenario, values, KINDS, LATER)
+class Built(NamedTuple):
+    """A scenario, where it could be built, and what is wrong with it.
+
+    ``refused`` is wrong in itself (unknown keys, values out of bounds); ``unfit`` are parts that do not go
+    together, such as a model and the memory of a GPU.
+    """
+
+    scenario: Scenario | None
+    refused: list[Problem]
+    unfit: list[Problem]
+
+
+def build_scenario(
+    values: Mapping[str, Any], misplaced: Sequence[str] = (), ready: Mapping[str, Any] | None = None
+) -> Built:
+    """Build and check the scenario that a composed mapping describes.
+
+    Args:
+        values: the mapping.
+        misplaced: places that do not hold what the user asked for: nothing is said of them, nor of the
+            scenario as a whole.
+        ready: components that have been built and found right before, by their places.
+
+    """
+    scenario, refused = build(Scenario, values, KINDS, LATER, ready)
+    unfit: list[Problem] = []
     if scenario is not None:
-        found += field_problems(Scenario, vars(scenario)) if patched else problems(scenario)
-    return scenario, found
+        unseen = {name: part for name, part in vars(scenario).items() if name not in (ready or ())}
+        own = list(field_problems(Scenario, unseen))
+        refused += own
+        unfit = [] if misplaced else joint_problems(scenario, own)
+    return Built(scenario, [problem for problem in refused if not _is_below(problem.path, misplaced)], unfit)
 
 
-def _is_below(path: str, places: list[str]) -> bool:
+def _is_below(path: str, places: Sequence[str]) -> bool:
     return any(path == place or path.startswith(f"{place}.") for place in places)

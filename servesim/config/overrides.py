@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, ValueType
@@ -60,7 +61,7 @@ class Overrides:
 
     def _choose(self, key: str, value: str) -> None:
         """Add the choice of an option of a group."""
-        override = _parsed(f"{key}={value}")
+        override = parsed(f"{key}={value}")
         if self._is_stray_sweep(override, key, value):
             return
         names = [value] if override is None else _names(override, value)
@@ -74,20 +75,20 @@ class Overrides:
 
     def _set(self, key: str, value: str) -> None:
         """Add the value of a key; what Hydra cannot read, and all free text, is quoted."""
-        override = _parsed(f"++{key}={value}")
+        override = parsed(f"++{key}={value}")
         if _FREE_TEXT.fullmatch(key):
-            if not (self._sweeping and _is_sweep(override)) and not value.startswith(("'", '"')):
+            if not (self._sweeping and is_sweep(override)) and not value.startswith(("'", '"')):
                 override = None
         elif self._is_stray_sweep(override, key, value):
             return
         text = f"++{key}={value if override else quoted(value)}"
-        if override or _parsed(text):
+        if override or parsed(text):
             self.ready.append(text)
         else:
             self.problems.append(Problem(f"{key}={value}", None, "is not an override; write key=value"))
 
     def _is_stray_sweep(self, override: Override | None, key: str, value: str) -> bool:
-        stray = _is_sweep(override) and not self._sweeping
+        stray = is_sweep(override) and not self._sweeping
         if stray:
             self.problems.append(Problem(key, value, "several values are several runs: add -m"))
         return stray
@@ -114,18 +115,26 @@ def quoted(text: str) -> str:
     return f"'{escaped}{trailing * chr(92)}'"
 
 
-def _parsed(text: str) -> Override | None:
+def place(text: str) -> str:
+    """Return what an override sets: its key, or the place that it chooses an option for."""
+    return text.lstrip("+~").partition("=")[0].rpartition("@")[2]
+
+
+@lru_cache(maxsize=4096)
+def parsed(text: str) -> Override | None:
+    """Return an override as Hydra reads it, or None where it cannot."""
     try:
         return OverridesParser.create().parse_override(text)
     except HydraException:
         return None
 
 
-def _is_sweep(override: Override | None) -> bool:
+def is_sweep(override: Override | None) -> bool:
+    """Tell whether an override gives several values."""
     return override is not None and override.is_sweep_override()
 
 
-def _sweep_values(override: Override) -> list[str]:
+def sweep_values(override: Override) -> list[str]:
     """Return the values of a sweep; none where only Hydra knows them (``glob``)."""
     known = (ValueType.CHOICE_SWEEP, ValueType.SIMPLE_CHOICE_SWEEP, ValueType.RANGE_SWEEP)
     return list(override.sweep_string_iterator()) if override.value_type in known else []
@@ -134,7 +143,7 @@ def _sweep_values(override: Override) -> list[str]:
 def _names(override: Override, value: str) -> list[str]:
     """Return the options that an override chooses; none where Hydra or the configuration decides."""
     if override.is_sweep_override():
-        return _sweep_values(override)
+        return sweep_values(override)
     name = override.value()
     names = [name if isinstance(name, str) else value]
     return [name for name in names if "${" not in name]
@@ -142,8 +151,8 @@ def _names(override: Override, value: str) -> list[str]:
 
 def _first_value(text: str) -> str | None:
     """Return an override with the first value of its sweep; None where only Hydra knows its values."""
-    override = _parsed(text)
+    override = parsed(text)
     if override is None or not override.is_sweep_override():
         return text
-    values = _sweep_values(override)
+    values = sweep_values(override)
     return f"{override.get_key_element()}={values[0]}" if values else None

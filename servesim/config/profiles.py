@@ -24,9 +24,7 @@ def with_profiles(values: Mapping[str, Any], folders: Sequence[Path]) -> dict[st
         return dict(values)
     engine = overhead.get("engine") if isinstance(overhead, Mapping) else None
     known = {
-        path.stem: path
-        for folder in reversed(folders)
-        for path in sorted((folder / "calibration").glob(f"*-{engine}.yaml"))
+        path.stem: path for folder in reversed(folders) for path in _of_engine(folder / "calibration", engine)
     }
     names = {f"{gpu}-{engine}" for gpu in _gpus(values)}
     chosen = names if names <= known.keys() else known.keys()
@@ -40,6 +38,16 @@ def _gpus(values: Mapping[str, Any]) -> set[Any]:
     pools = [pool for pool in cluster.values() if isinstance(pool, Mapping)] if cluster else []
     gpus = [pool.get("gpu") or values.get("gpu") for pool in pools] or [values.get("gpu")]
     return {gpu.get("name") for gpu in gpus if isinstance(gpu, Mapping)}
+
+
+def _of_engine(folder: Path, engine: Any) -> list[Path]:
+    """Return the profiles of an engine in a folder, listed once for as long as it does not change."""
+    return _listed(folder, folder.stat().st_mtime_ns, engine) if folder.is_dir() else []
+
+
+@lru_cache(maxsize=32)
+def _listed(folder: Path, changed_ns: int, engine: Any) -> list[Path]:
+    return sorted(folder.glob(f"*-{engine}.yaml"))
 
 
 def read_profile(path: Path) -> dict[str, Any]:

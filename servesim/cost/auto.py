@@ -30,8 +30,13 @@ class Auto:
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong with the profiles."""
-        for name, profile in self._built.items():
-            yield from problems(profile, f"profiles.{name}")
+        yield from self._wrong
+
+    @cached_property
+    def _wrong(self) -> list[Problem]:
+        """What is wrong with the profiles; they have too many figures to be looked through twice."""
+        built = self._built.items()
+        return [problem for name, profile in built for problem in problems(profile, f"profiles.{name}")]
 
     @cached_property
     def _built(self) -> dict[str, Profile]:

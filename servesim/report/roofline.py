@@ -34,7 +34,7 @@ def roofline(points: pd.DataFrame, peaks: Mapping[str, float], bytes_per_s: floa
         y="Reached (FLOP/s per GPU)",
         height=420,
         xaxis=logarithmic(ends),
-        yaxis=logarithmic(shown.flops_per_s, exponentformat="power"),
+        yaxis=logarithmic(shown.flops_per_s, [*peaks.values()], exponentformat="power"),
     )
     for index, (series, rows) in enumerate(shown.groupby("series", sort=False)):
         figure.add_scatter(

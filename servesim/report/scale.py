@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _MARGIN = 0.08  # of the axis, beyond the first and the last point
-_FEW_DECADES = 2.5  # up to so many, there are ticks at 1, 2 and 5
+_FEWEST_TICKS = 2  # with fewer of them, Plotly finds ticks
+_FEW_DECADES = 3.5  # up to so many, there are ticks at 1, 2 and 5
 
 
 @dataclass(frozen=True)
@@ -25,15 +26,16 @@ class Scale:
 
     @classmethod
     def around(cls, values: Floats, logarithmic: bool) -> Scale:
-        """Return the scale that shows all values; a linear one of positive values begins at 0."""
+        """Return the scale that shows all values; a linear one shows 0, too."""
         if not len(values):
             return cls(0.1, 1.0, logarithmic) if logarithmic else cls(0.0, 1.0)
         low, high = float(values.min()), float(values.max())
         if logarithmic:
             margin = max(_MARGIN * log10(high / low), 0.1)
             return cls(low / 10**margin, high * 10**margin, True)
-        start = min(low, 0.0)
-        return cls(start * (1 + _MARGIN), start + (high - start or 1.0) * (1 + _MARGIN))
+        start, end = min(low, 0.0), max(high, 0.0)
+        margin = _MARGIN * ((end - start) or 1.0)
+        return cls(start - margin if start < 0 else 0.0, end + margin)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -60,9 +62,7 @@ class Scale:
         decades = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
         ticks = [step * 10.0**power for power in decades for step in steps]
         shown = [tick for tick in ticks if self.low <= tick <= self.high]
-        return {
-            "type": "log",
-            "range": [log10(self.low), log10(self.high)],
-            "tickvals": shown,
-            "ticktext": [f"{tick:,.10g}" for tick in shown],
-        }
+        axis = {"type": "log", "range": [log10(self.low), log10(self.high)]}
+        if len(shown) < _FEWEST_TICKS:
+            return axis | {"nticks": 6, "tickformat": ",~g"}
+        return axis | {"tickvals": shown, "ticktext": [f"{tick:,.10g}" for tick in shown]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -41,7 +41,7 @@ def print_comparison(runs: Sequence[Run], out: Console, files: str = "") -> None
     """
     lines = [line for name, own, _ in runs for line in _legend(name, own, out.width)]
     rows = [[name, *(_figures(summary) if summary else _NO_FIGURES)] for name, _, summary in runs]
-    lines += ["", *_table([*map(list, zip(*_HEADINGS, strict=True)), *rows], out.width)]
+    lines += ["", *table_lines([*map(list, zip(*_HEADINGS, strict=True)), *rows], _WORDS, out.width)]
     if files:
         lines += ["", f"Files: {files}"]
     out.print(Text("\n".join(line.rstrip() for line in lines)), soft_wrap=True)
@@ -58,13 +58,16 @@ def _legend(name: str, own: Sequence[str], width: int) -> Iterator[str]:
     yield line
 
 
-def _table(rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
-    """Yield the lines of a table, its columns two blanks apart, or one where the width asks for it."""
+def table_lines(rows: Sequence[Sequence[str]], words: Container[int], width: int) -> Iterator[str]:
+    """Yield the lines of a table, its columns two blanks apart, or one where the width asks for it.
+
+    ``words`` are the numbers of the columns that are set from the left.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     wide = sum(widths) + 2 * (len(widths) - 1) <= width
     for row in rows:
         cells = (
-            text.ljust(size) if index in _WORDS else text.rjust(size)
+            text.ljust(size) if index in words else text.rjust(size)
             for index, (text, size) in enumerate(zip(row, widths, strict=True))
         )
         yield ("  " if wide else " ").join(cells)

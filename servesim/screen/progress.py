@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 PATIENCE_S = 2.0  # a run that is over sooner shows no bar
@@ -29,13 +37,48 @@ def progress_bar(
 
     There is no bar where ``out`` is no terminal; ``total`` is None where nobody knows it.
     """
-    columns = (TextColumn("requests sent"), BarColumn(), _CountColumn(), TimeElapsedColumn())
-    bar = Progress(*columns, console=out, transient=True)
-    task = bar.add_task("", total=total)
-    started_s = time.monotonic()
+    bar = Progress(
+        TextColumn("requests sent"),
+        BarColumn(),
+        _CountColumn(),
+        TimeElapsedColumn(),
+        console=out,
+        transient=True,
+    )
+    with _shown_later(bar, total, patience_s) as tell:
+        yield lambda sent: tell(sent, total)
 
-    def tell(sent: int) -> None:
-        bar.update(task, completed=sent)
+
+@contextmanager
+def points_bar(out: Console, patience_s: float = PATIENCE_S) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function to tell how many points of a sweep are done, of how many at most.
+
+    After a while a bar shows it, with the time that is left; there is none where ``out`` is no terminal.
+    """
+    left = TimeRemainingColumn(elapsed_when_finished=True)
+    bar = Progress(
+        TextColumn("points"),
+        BarColumn(),
+        _CountColumn(),
+        left,
+        TextColumn("left"),
+        console=out,
+        transient=True,
+    )
+    with _shown_later(bar, None, patience_s) as tell:
+        yield tell
+
+
+@contextmanager
+def _shown_later(
+    bar: Progress, total: int | None, patience_s: float
+) -> Iterator[Callable[[int, int | None], None]]:
+    """Yield a function that updates a bar, and shows it when some time has passed."""
+    task = bar.add_task("", total=total)
+    out, started_s = bar.console, time.monotonic()
+
+    def tell(done: int, of: int | None) -> None:
+        bar.update(task, completed=done, total=of)
         if not bar.live.is_started and out.is_terminal and time.monotonic() - started_s >= patience_s:
             bar.start()
 

@@ -66,9 +66,14 @@ class Quantiles:
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong with the table, row by row."""
+        yield from self._wrong
+
+    @cached_property
+    def _wrong(self) -> list[Problem]:
+        """What is wrong with the table, which is too long to be looked through twice."""
         columns = "share of the requests, input (tokens), output (tokens)"
         malformed = list(row_problems("table", self.table, columns, most=[1, MOST_TOKENS, MOST_TOKENS]))
-        yield from malformed or self._order_problems()
+        return malformed or list(self._order_problems())
 
     def _order_problems(self) -> Iterator[Problem]:
         last = len(self.table) - 1

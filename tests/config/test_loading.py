@@ -136,7 +136,6 @@ def test_a_rate_is_a_finite_positive_number(rate: str) -> None:
 @pytest.mark.parametrize(
     ("override", "path"),
     [
-        ("experiment=frontier", "experiment"),
         ("gpu=mi300x", "gpu"),
         ("model=deepseek-v3", "model"),
         ("model.num_local_experts=8", "model.num_local_experts"),

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from servesim.report.page import Chart, Page, Section, Table
+from servesim.report.page import Chart, Choice, Markup, Page, Section, Table
 from servesim.report.theme import INKS, blank
 from tests.browser import Open, numbers
 
@@ -74,3 +74,60 @@ def test_the_button_changes_the_mode_of_page_and_drawings(tmp_path: Path, open_p
 
 def background(page: object) -> str:
     return str(page.evaluate("document.querySelector('#chart-1')._fullLayout.paper_bgcolor"))  # type: ignore[attr-defined]
+
+
+def test_of_a_choice_one_chart_is_seen_and_a_button_shows_another(tmp_path: Path, open_page: Open) -> None:
+    path = tmp_path / "page.html"
+    first, second = (Chart(name, blank(x="Time (s)", y=name)) for name in ("<one>", "two"))
+    Page("Choice", [], [Section("Only", [Choice("Card", [first, second])])]).write(path)
+    opened = open_page(path)
+    seen = "Array.from(document.querySelectorAll('.chart'), (each) => getComputedStyle(each).visibility)"
+    assert opened.page.evaluate(seen) == ["visible", "hidden"]
+    opened.page.click("text=two")
+    assert opened.page.evaluate(seen) == ["hidden", "visible"]
+    pressed = "Array.from(document.querySelectorAll('.buttons button'), (each) => each.ariaPressed)"
+    assert opened.page.evaluate(pressed) == ["false", "true"]
+    assert opened.page.inner_text(".buttons button") == "<one>"
+    opened.check()
+
+
+def test_texts_of_points_are_kept_once_and_shown_in_every_chart(tmp_path: Path, open_page: Open) -> None:
+    path = tmp_path / "page.html"
+    figures = [blank(x="Time (s)", y="y").add_scatter(x=[1, 2], y=[3, 4], text=["long text", NASTY])] * 3
+    charts = [Chart(str(number), figure) for number, figure in enumerate(figures)]
+    Page("Texts", [], [Section("Only", charts)]).write(path)
+    assert path.read_text().count("long text") == 1
+    opened = open_page(path)
+    for number in (1, 2, 3):
+        shown = opened.page.evaluate(f"document.querySelector('#chart-{number}').data[0].text")
+        assert shown == ["long text", NASTY]
+    opened.check()
+
+
+def test_a_folded_table_opens_and_cells_of_markup_are_put_in_as_they_are(
+    tmp_path: Path, open_page: Open
+) -> None:
+    path = tmp_path / "page.html"
+    table = Table("Folded", ["word", "cell"], [[NASTY, Markup("<em>x</em>")]], folded=True)
+    Page("Tables", [], [Section("Only", [table])]).write(path)
+    opened = open_page(path)
+    assert not opened.page.is_visible("td em")
+    opened.page.click("summary")
+    assert opened.page.is_visible("td em")
+    assert opened.page.inner_text("td.word") == NASTY
+    opened.check()
+
+
+def test_a_page_has_style_script_and_data_of_its_own(tmp_path: Path, open_page: Open) -> None:
+    path = tmp_path / "page.html"
+    script = """document.addEventListener("drawn", ({ detail }) => {
+      const data = JSON.parse(document.getElementById("own").textContent);
+      document.title += ` ${detail.id} ${data.word}`;
+    });"""
+    chart = Chart("One", blank(x="Time (s)", y="y"))
+    own = {"style": "h1 { color: rgb(1, 2, 3); }", "script": script, "data": {"own": {"word": "</script>"}}}
+    Page("Own", [], [Section("Only", [chart])], **own).write(path)
+    opened = open_page(path)
+    assert opened.page.title() == "Own chart-1 </script>"
+    assert opened.page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(1, 2, 3)"
+    opened.check()

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from servesim.screen.progress import progress_bar
+from servesim.screen.progress import points_bar, progress_bar
 
 
 def bar(patience_s: float, terminal: bool, total: int | None = 200) -> str:
@@ -24,3 +24,14 @@ def test_the_bar_waits_for_patience_to_end_and_for_somebody_to_watch() -> None:
 def test_a_bar_without_an_end_shows_how_many_there_were() -> None:
     assert "120" in bar(0, terminal=True, total=None)
     assert "?" not in bar(0, terminal=True, total=None).replace("[?25", "")
+
+
+def test_a_sweep_shows_how_many_points_are_done_and_what_is_left() -> None:
+    out = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with points_bar(out, 0) as tell:
+        tell(5, 40)
+        tell(6, 38)
+    printed = out.file.getvalue()  # type: ignore[attr-defined]
+    assert "points" in printed
+    assert "6/38" in printed
+    assert "left" in printed

@@ -13,7 +13,8 @@ def band(boxes: Sequence[Box], joined: Iterable[int]) -> tuple[list[float | None
 
     Where a point is uncertain in x and in y, it lies in a box (x low, x high, y low, y high). Between two
     neighbours the band is the convex hull of their boxes, which is what a box sweeps that moves from the one
-    to the other in a straight line. All outlines turn the same way, so that they fill as one.
+    to the other in a straight line. All outlines turn the same way, so that they fill as one. A point that
+    no line reaches has its own box, which is a line where one figure is exact.
 
     Args:
         boxes: the box of each point, in the order of the curve.
@@ -22,13 +23,12 @@ def band(boxes: Sequence[Box], joined: Iterable[int]) -> tuple[list[float | None
     """
     hulls = [_hull([*_corners(boxes[index]), *_corners(boxes[index + 1])]) for index in sorted(joined)]
     within = {index for each in joined for index in (each, each + 1)}
-    hulls += [_hull(_corners(box)) for index, box in enumerate(boxes) if index not in within]
+    alone = [_hull(_corners(box)) for index, box in enumerate(boxes) if index not in within]
     x: list[float | None] = []
     y: list[float | None] = []
-    for hull in hulls:
-        if len(hull) > 1:
-            x += [*(each[0] for each in hull), hull[0][0], None]
-            y += [*(each[1] for each in hull), hull[0][1], None]
+    for hull in [*(each for each in hulls if len(each) > 2), *(each for each in alone if len(each) > 1)]:
+        x += [*(each[0] for each in hull), hull[0][0], None]
+        y += [*(each[1] for each in hull), hull[0][1], None]
     return x[:-1], y[:-1]
 
 

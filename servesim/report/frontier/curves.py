@@ -125,6 +125,8 @@ def _boxes(view: View, scales: Sequence[Scale]) -> list[tuple[float, float, floa
 def _bands(
     config: int, style: Style, boxes: Sequence[Any], scales: Sequence[Scale], own: Any, joined: Any
 ) -> list[Trace]:
+    """Return the band of a configuration; where the load is exact, with whiskers at the points."""
+    exact = all(boxes[row][0] == boxes[row][1] for row in own)
     places = {row: index for index, row in enumerate(own)}
     x, y = band([boxes[row] for row in own], [places[row] for row in joined if row in places])
     if style.plain or not x:
@@ -140,7 +142,7 @@ def _bands(
             "mode": "lines",
             "fill": "toself",
             "fillcolor": faint(style.colour, 0.16),
-            "line": {"width": 0},
+            "line": {"width": 1 if exact else 0, "color": faint(style.colour, 0.3)},
             "hoverinfo": "skip",
             "name": "interval",
             "legendgroup": f"c{config}",
@@ -217,7 +219,7 @@ def _front(view: View, front: NDArray[np.bool_]) -> Trace:
         "x": x[order],
         "y": y[order],
         "mode": "lines",
-        "line": {"color": faint(NEUTRAL, 0.45), "width": 8, "shape": "vh" if view.x.best > 0 else "hv"},
+        "line": {"color": faint(NEUTRAL, 0.45), "width": 6, "shape": "vh" if view.x.best > 0 else "hv"},
         "hoverinfo": "skip",
         "name": "Pareto front",
     }

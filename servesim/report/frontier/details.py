@@ -70,7 +70,7 @@ def _details(row: Mapping[Any, Any], keys: Sequence[str]) -> Details:
         "config": [(key, written(row[key])) for key in keys if row[key] != ""],
         "figures": figures,
         "state": state(row),
-        "error": row["error"] or "",
+        "error": row["error"],
         "commands": row["commands"],
     }
 

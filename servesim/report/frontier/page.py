@@ -240,7 +240,7 @@ def _over_load(drawing: Drawing) -> list[Part]:
     shown = [
         drawing.loaded(each.name, each, _sentence(each.definition or each.title)) for each in [*first, *usual]
     ]
-    return [Choice("Goodput against load", good), Choice("Figures against load", shown, wide=True)]
+    return [Choice("Goodput against load", good), Choice("Latency and throughput against load", shown, wide=True)]
 
 
 def _side_by_side(drawing: Drawing) -> list[Part]:
@@ -251,9 +251,9 @@ def _side_by_side(drawing: Drawing) -> list[Part]:
 
 
 def _differences(drawing: Drawing) -> list[Part]:
-    """Return the differences from the baseline, over the load where there is one."""
+    """Return the differences from the baseline, over the load where there is one; one seed has no interval."""
     baseline = drawing.sweep.baseline
-    if not baseline:
+    if not baseline or drawing.sweep.table.seed.nunique() == 1:
         return []
     charts = []
     for each in drawing.metrics:

@@ -50,6 +50,7 @@ def drawn_points(table: pd.DataFrame, load: str | None, metrics: Sequence[str] =
     known = table.assign(**{name: np.nan for name in columns if name not in table})
     points = over_seeds(known, list(columns))
     points = points.merge(_counts(known, keys), on=keys, how="left", validate="one_to_one")
+    points["error"] = points.error.fillna("")
     points["config"] = points.groupby([key for key in keys if key != load], sort=False, dropna=False).ngroup()
     points["load"] = points[load].astype(float) if load else np.nan
     points["label"] = _labels(points, keys, load)
@@ -65,7 +66,7 @@ def drawn_points(table: pd.DataFrame, load: str | None, metrics: Sequence[str] =
 def _counts(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Return per point what is counted or listed over its seeds."""
     met = table["goodput.met"] if "goodput.met" in table else pd.Series(np.nan, table.index)
-    marked = table.assign(_unclean=table.status == "not_clean", _met=met.fillna(False).astype(bool))
+    marked = table.assign(_unclean=table.status == "not_clean", _met=met.eq(True))
     groups = marked.groupby(list(keys), sort=False, dropna=False)
     return groups.agg(
         unclean=("_unclean", "sum"),

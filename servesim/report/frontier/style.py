@@ -77,7 +77,7 @@ def _key(points: pd.DataFrame) -> str:
     dot = '<svg width="16" height="16" aria-hidden="true"><circle cx="8" cy="8" r="{r}" {how}/></svg>{text}'
     full, ring = 'fill="currentColor"', 'fill="none" stroke="currentColor" stroke-width="1.5"'
     halo = f'<svg width="30" height="16" aria-hidden="true"><path d="M0 8h30" stroke="{NEUTRAL}"'
-    halo += ' stroke-width="7" opacity=".45"/></svg>Pareto front, over all configurations'
+    halo += ' stroke-width="6" opacity=".45"/></svg>Pareto front, over all configurations'
     rows = [
         halo,
         dot.format(r=5.5, how=full, text="on it"),

@@ -28,8 +28,9 @@ Floats = NDArray[np.float64]
 #: Points of one drawing.
 MOST_POINTS = 2000
 
-#: Bins of a latency over time, and requests that a bin must have for its percentiles to be drawn.
-BINS, FEWEST = 60, 5
+#: Bins of a latency over time, at most; requests that a bin is to have on average, and that it must have for
+#: its percentiles to be drawn.
+BINS, ENOUGH, FEWEST = 60, 20, 5
 
 PERCENTILES = (50, 90, 99)
 
@@ -173,7 +174,7 @@ def over_time(
 
 def percentiles_over_time(requests: pd.DataFrame, column: str, span: tuple[float, float]) -> pd.DataFrame:
     """Return ``median`` and ``p95`` by the middle of each bin of sending times; NaN where few."""
-    at = edges(*span, BINS)
+    at = edges(*span, int(np.clip(len(requests) // ENOUGH, 1, BINS)))
     place = np.clip(np.searchsorted(at, requests.sent_s, side="right") - 1, 0, len(at) - 2)
     groups = requests.groupby(place)[column]
     table = pd.DataFrame({"median": groups.median(), "p95": groups.quantile(0.95)})

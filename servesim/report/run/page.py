@@ -87,8 +87,8 @@ def _latencies(run: Run) -> Section:
             Chart(
                 f"{each.title} over time",
                 latency.over_time(run.requests, each, run.span, limit_s),
-                f"Median and 95th percentile by time of sending, in {latency.BINS} bins (of at least "
-                f"{latency.FEWEST} requests).",
+                f"Median and 95th percentile by time of sending, in up to {latency.BINS} equal stretches of "
+                f"time, where they have {latency.FEWEST} requests or more.",
             )
         )
     return Section("Latency", charts)

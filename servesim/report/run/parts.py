@@ -13,6 +13,9 @@ from servesim.results.columns import PARTS
 #: The colours of the parts of a request's time, in the order of its life.
 PART_COLOURS = dict(zip(PARTS, (YELLOW, VERMILLION, BLUE, NEUTRAL, PURPLE, ORANGE, SKY), strict=True))
 
+#: A part that is shorter, in seconds, is the rounding of sums.
+LEAST_S = 5e-7
+
 #: Bands of percentiles: from, below.
 BANDS = ((0, 50), (50, 90), (90, 99), (99, 100))
 
@@ -50,13 +53,14 @@ def e2e_parts(requests: pd.DataFrame) -> dict[str, pd.Series]:
 def ttft_parts(requests: pd.DataFrame) -> dict[str, pd.Series]:
     """Return the parts of TTFT by name; they sum to it.
 
-    What comes before the first token in any case, and the rest: the first decode step where that emits
-    token 1, and preemptions before it.
+    Of transfer and decode queue only what the others leave of TTFT counts: nothing where the prefill pool
+    emits token 1. The rest is the decode step that emits it, and preemptions before it.
     """
-    known = {
-        name: requests[f"{name}_s"] for name in ("routing", "queue", "prefill", "transfer", "decode_queue")
-    }
-    return known | {"decode": requests.ttft_s - sum(known.values())}
+    parts = {name: requests[f"{name}_s"] for name in ("routing", "queue", "prefill")}
+    for name in ("transfer", "decode_queue"):
+        left = (requests.ttft_s - sum(parts.values())).clip(lower=0)
+        parts[name] = requests[f"{name}_s"].where(requests[f"{name}_s"] < left, left)
+    return parts | {"decode": requests.ttft_s - sum(parts.values())}
 
 
 def stacked(table: pd.DataFrame, parts: list[str], *, shares: bool) -> go.Figure:
@@ -71,7 +75,7 @@ def stacked(table: pd.DataFrame, parts: list[str], *, shares: bool) -> go.Figure
     )
     figure.update_layout(legend={"traceorder": "normal"})
     for part in parts:
-        if table[part].max() <= 0:
+        if table[part].max() < LEAST_S:
             continue
         seconds = table[part].to_numpy()
         figure.add_bar(

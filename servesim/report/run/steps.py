@@ -54,7 +54,7 @@ class Typical(NamedTuple):
         return step_time.breakdown(self.decodes, self.context, chunks)
 
     def __str__(self) -> str:
-        parts = [f"{self.chunk:,} prompt tokens"] if self.chunk else []
+        parts = [counted(self.chunk, "prompt token")] if self.chunk else []
         if self.decodes:
             parts.append(
                 f"{counted(self.decodes, 'decode')} at {self.context / self.decodes:,.0f} tokens of KV"

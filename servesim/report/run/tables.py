@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from servesim.report.page import Section, Table
+from servesim.report.run.parts import LEAST_S
 from servesim.screen.figures import dollars, number, percent, typed
 from servesim.screen.hardware import prices
 
@@ -74,7 +75,7 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def bands_table(e2e: pd.DataFrame, parts: list[str]) -> Table:
     """Return the table of :func:`servesim.report.run.latency.bands`; parts that nobody had are left out."""
-    shown = [part for part in parts if e2e[part].max() > 0]
+    shown = [part for part in parts if e2e[part].max() >= LEAST_S]
     return Table(
         "Bands of E2E: mean milliseconds",
         ("band", "requests", "tokens in", "tokens out", *(part.replace("_", " ") for part in shown), "E2E"),

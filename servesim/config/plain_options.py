@@ -1,0 +1,50 @@
+"""Options that are plain files: choosing another one of them needs no new composition.
+
+Most options (a GPU, a model, lengths) are a file of values for one place, and nothing else. Where that can be
+seen from the files, putting the values there gives what Hydra composes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from servesim.config.groups import Groups
+
+
+class PlainOptions:
+    """The options of some folders whose files say all that choosing them does."""
+
+    def __init__(self, groups: Groups) -> None:
+        self._groups = groups
+        self._known: dict[tuple[str, str], Mapping[str, Any] | None] = {}
+
+    def values(self, group: str, option: str) -> Mapping[str, Any] | None:
+        """Return the values of an option; None where its file asks Hydra for more, or another one follows it.
+
+        More is a list of defaults, another package, values of other keys, or groups inside the group.
+        """
+        if (group, option) not in self._known:
+            self._known[group, option] = self._read(group, option)
+        return self._known[group, option]
+
+    def _read(self, group: str, option: str) -> Mapping[str, Any] | None:
+        folders = [folder / group for folder in self._groups.folders]
+        inside = any(path.is_dir() for folder in folders if folder.is_dir() for path in folder.iterdir())
+        path = next((path for folder in folders if (path := folder / f"{option}.yaml").is_file()), None)
+        if inside or path is None or f"${{{group}" in self._defaults:
+            return None
+        text = path.read_text(encoding="utf-8")
+        if "@package" in text or "${" in text:
+            return None
+        values = OmegaConf.to_container(OmegaConf.create(text))
+        return None if not isinstance(values, dict) or "defaults" in values else values  # type: ignore[return-value]
+
+    @cached_property
+    def _defaults(self) -> str:
+        """The file that says which option of each group is taken, and which follow another one."""
+        return Path(self._groups.folders[0], "config.yaml").read_text(encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Frontiers: what no other configuration beats, how sure that is, and where curves turn."""

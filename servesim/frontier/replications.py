@@ -1,0 +1,88 @@
+"""Tables over seeds: what the rows of one configuration and load say together."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from servesim.frontier.intervals import Interval, paired_difference, replicate_interval
+
+Key = tuple[Hashable, ...]
+
+
+def settings(table: pd.DataFrame) -> list[str]:
+    """Return the columns that tell configurations and loads apart: ``variant`` and the axes."""
+    names = list(table.columns)
+    return names[names.index("variant") : names.index("seed")]
+
+
+def over_seeds(table: pd.DataFrame, metrics: Sequence[str], confidence: float = 0.95) -> pd.DataFrame:
+    """Return one row per configuration and load of a sweep, in grid order.
+
+    Each has the settings, ``seeds`` (how many were run), ``failed`` (how many of them have no figures),
+    ``saturated`` (the share of the others that is), ``command`` and ``point`` of its first seed, and of each
+    metric M its mean ``M`` and the ends ``M.low`` and ``M.high`` of its t-interval, NaN with one seed.
+
+    Args:
+        table: a table as :func:`servesim.sweep` returns it.
+        metrics: names of its columns; one that it lacks has no values.
+        confidence: of the intervals.
+
+    """
+    keys = settings(table)
+    rows = []
+    for key, seeds in _groups(table, keys):
+        ran = seeds[seeds["status"] != "failed"]
+        row: dict[str, Any] = dict(zip(keys, key, strict=True))
+        row |= {"seeds": len(seeds), "failed": len(seeds) - len(ran)}
+        row["saturated"] = replicate_interval(_numbers(ran, "saturated")).mean
+        row |= {"point": seeds["point"].iloc[0], "command": seeds["command"].iloc[0]}
+        for metric in metrics:
+            interval = replicate_interval(_numbers(ran, metric), confidence)
+            row |= {metric: interval.mean, f"{metric}.low": interval.low, f"{metric}.high": interval.high}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def compared(table: pd.DataFrame, metric: str, baseline: str, confidence: float = 0.95) -> pd.DataFrame:
+    """Return how each variant differs from the ``baseline`` in one metric, at equal axes and load.
+
+    One row per configuration and load that both have: its settings, ``difference`` (the variant's less the
+    baseline's, paired by seed), ``low`` and ``high`` of its t-interval, and ``n``, the pairs.
+    """
+    axes = settings(table)[1:]
+    base = dict(_groups(table[table["variant"] == baseline], axes))
+    rows = []
+    for (variant, *key), seeds in _groups(table[table["variant"] != baseline], ["variant", *axes]):
+        if tuple(key) in base:
+            interval = _paired(seeds, base[tuple(key)], metric, confidence)
+            row: dict[str, Any] = {"variant": variant, **dict(zip(axes, key, strict=True))}
+            rows.append(row | {"difference": interval.mean, **interval._asdict()})
+    return pd.DataFrame(rows, columns=["variant", *axes, "difference", "low", "high", "n"])
+
+
+def _paired(first: pd.DataFrame, second: pd.DataFrame, metric: str, confidence: float) -> Interval:
+    """Return the difference over the seeds that both have."""
+    both = first.merge(second, on="seed", suffixes=("", " of the baseline"))
+    if metric not in first:
+        return replicate_interval([])
+    return paired_difference(_numbers(both, metric), _numbers(both, f"{metric} of the baseline"), confidence)
+
+
+def _groups(table: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[Key, pd.DataFrame]]:
+    """Yield the rows of each combination of values, in the order of first appearance."""
+    if not keys:
+        yield (), table
+        return
+    for key, rows in table.groupby(list(keys), sort=False, dropna=False):
+        yield key if isinstance(key, tuple) else (key,), rows
+
+
+def _numbers(rows: pd.DataFrame, name: str) -> np.ndarray:
+    """Return a column as numbers, NaN where there is none."""
+    if name not in rows:
+        return np.full(len(rows), np.nan)
+    return pd.to_numeric(rows[name], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)

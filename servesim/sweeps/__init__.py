@@ -1,0 +1,1 @@
+"""Sweeps: many scenarios, one table with a row for each."""

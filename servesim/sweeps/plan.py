@@ -1,0 +1,136 @@
+"""From a study to points: every scenario is made, and every mistake told, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from servesim.check import ConfigError, Problem, field_types, listed, options
+from servesim.config.expansion import Expansion
+from servesim.config.groups import Groups
+from servesim.config.overrides import place
+from servesim.scenario import Scenario
+from servesim.sweeps.grid import Configuration, Grid
+from servesim.sweeps.point import Hashes, Outcome, Point
+from servesim.sweeps.search import LoadSearch
+from servesim.sweeps.study import Study
+from servesim.workload.trace import Trace
+
+#: Keys that a load axis may have, by the traffic that has them.
+_LOADS = ("workload.arrivals.rate_rps", "workload.arrivals.concurrency", "workload.rate_scale")
+
+
+class Plan:
+    """Makes the points of a study."""
+
+    def __init__(self, study: Study, grid: Grid, groups: Groups, config_dir: Path | None) -> None:
+        self.study, self.grid = study, grid
+        self._expansion, self._hashes = Expansion(groups, config_dir), Hashes()
+        self.traces: set[str] = set()
+
+    @property
+    def most_points(self) -> int:
+        """How many points there will be; with a load axis, at most."""
+        loads = self.study.load.points if self.study.load else 1
+        return len(self.grid.configurations) * loads * len(self.study.each_seed)
+
+    def points(self, wanted: Sequence[tuple[int, float | None]]) -> list[Point]:
+        """Return the points of some configurations, by number, each at a load and with every seed.
+
+        A load of None leaves the one that the configuration has.
+
+        Raises:
+            ConfigError: listing everything that the scenarios refuse, each once. What only does not go
+                together, such as a model and the memory of a GPU, is the outcome of its points.
+        """
+        found: list[Point] = []
+        refused: dict[str, tuple[Problem, list[Configuration]]] = {}
+        for number, load in wanted:
+            configuration = self.grid.configurations[number]
+            for seed in self.study.each_seed:
+                overrides = self._overrides(configuration, load, seed)
+                scenario, wrong, unfit = self._expansion.scenario(overrides)
+                for problem in wrong:
+                    refused.setdefault(str(problem), (problem, []))[1].append(configuration)
+                if scenario is not None and not wrong:
+                    found.append(self._point(number, load, seed, overrides, scenario, unfit))
+        if refused:
+            raise ConfigError(self._placed(problem, where) for problem, where in refused.values())
+        return found
+
+    def searches(self, points: Sequence[Point], load_key: str, most: int) -> dict[int, LoadSearch]:
+        """Return a search for the loads of each configuration, beginning at the load that it has.
+
+        Raises:
+            ConfigError: a configuration has no such load.
+        """
+        begins: dict[int, LoadSearch] = {}
+        problems: dict[str, Problem] = {}
+        for point in points:
+            start = _number(point.scenario, load_key)
+            if start is None:
+                problem = Problem("load.key", load_key, _no_load(point.scenario))
+                problems[str(problem)] = problem
+            elif point.configuration not in begins:
+                begins[point.configuration] = LoadSearch(start, most, _is_whole(point.scenario, load_key))
+        if problems:
+            raise ConfigError(problems.values())
+        return begins
+
+    def _overrides(self, configuration: Configuration, load: float | None, seed: int) -> tuple[str, ...]:
+        texts = {place(text): text for text in configuration.overrides}
+        if load is not None and self.study.load is not None:
+            texts[self.study.load.key] = f"{self.study.load.key}={load}"
+        return (*texts.values(), f"seed={seed}")
+
+    def _point(
+        self,
+        number: int,
+        load: float | None,
+        seed: int,
+        overrides: tuple[str, ...],
+        scenario: Scenario,
+        unfit: Sequence[Problem],
+    ) -> Point:
+        if isinstance(scenario.workload, Trace):
+            self.traces.add(scenario.workload.path)
+        outcome = Outcome.failed("\n".join(map(str, unfit))) if unfit else None
+        return Point(number, load, seed, overrides, scenario, self._hashes.of(scenario), outcome)
+
+    def _placed(self, problem: Problem, where: Sequence[Configuration]) -> Problem:
+        """Return a problem with the configuration that has it, where not all have."""
+        labels = list(dict.fromkeys(each.label(self.grid.keys) for each in where))
+        if len(labels) == len(self.grid.configurations):
+            return problem
+        more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
+        return Problem(problem.path, problem.value, f"{problem.message} (in {labels[0]}{more})")
+
+
+def _number(scenario: Scenario, key: str) -> float | None:
+    """Return the number above 0 that a key has in a scenario; None where there is no such."""
+    _, value = _looked_up(scenario, key)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and value > 0 else None
+
+
+def _is_whole(scenario: Scenario, key: str) -> bool:
+    """Tell whether a key takes whole numbers only."""
+    owner, _ = _looked_up(scenario, key)
+    component: type = type(owner)
+    return float not in options(field_types(component)[key.rpartition(".")[2]])
+
+
+def _looked_up(scenario: Scenario, key: str) -> tuple[Any, Any]:
+    """Return the component that has a key, and its value there."""
+    owner: Any = scenario
+    *path, last = key.split(".")
+    for name in path:
+        owner = getattr(owner, name, None)
+    return owner, getattr(owner, last, None)
+
+
+def _no_load(scenario: Scenario) -> str:
+    have = [key for key in _LOADS if _number(scenario, key) is not None]
+    hint = f"; {listed(have)} is" if have else ""
+    return f"is no number above 0 in every configuration{hint}"

@@ -1,0 +1,132 @@
+"""A sweep from beginning to end: from a study to its table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import yaml
+
+from servesim.config.groups import Groups
+from servesim.sweeps.finished import Finished
+from servesim.sweeps.grid import grid
+from servesim.sweeps.plan import Plan
+from servesim.sweeps.point import Outcome, Point
+from servesim.sweeps.store import Store
+from servesim.sweeps.study import Study, study_of
+from servesim.sweeps.table import frame_of, read_arrow, table_of, write_table
+from servesim.sweeps.work import Progress, Work
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The file in the folder of a sweep.
+STUDY = "study.yaml"
+
+
+class Swept(NamedTuple):
+    """The table of a sweep, and how many of its points were known from before."""
+
+    table: pa.Table
+    known: int
+
+
+def sweep(
+    overrides: Sequence[str] = (),
+    axes: Sequence[str] = (),
+    seeds: int | Sequence[int] = 1,
+    variants: Mapping[str, Sequence[str]] | None = None,
+    *,
+    load: Mapping[str, Any] | None = None,
+    folder: str | Path | None = None,
+    config_dir: str | Path | None = None,
+    n_jobs: int = -1,
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """Run every combination of variants, axes and seeds, and return a table with one row for each.
+
+    Args:
+        overrides: what holds for all, as on the command line; ``steady=true`` unless they say otherwise.
+        axes: ``["gpu=h100-sxm,l40s", "workload.arrivals.rate_rps=1,2,4"]``: keys with their values.
+        seeds: how many seeds, from 0 on, or which.
+        variants: overrides by the name of the variant, for what goes together.
+        load: ``{"key": "workload.arrivals.rate_rps", "points": 12}`` for an axis that finds its values.
+        folder: where to keep what has been run, so that a sweep goes on where it was stopped.
+        config_dir: a folder with options of your own, laid out as ``conf/``.
+        n_jobs: how many processes; -1 for as many as there are cores. The table does not depend on it.
+        progress: called with the number of points that are done and the most there will be.
+
+    Raises:
+        ConfigError: listing everything that is wrong. A point that does not run is a row with its error.
+
+    """
+    study = study_of(
+        {
+            "overrides": list(overrides),
+            "axes": list(axes),
+            "variants": {name: list(own) for name, own in (variants or {}).items()},
+            "seeds": seeds if isinstance(seeds, int) else list(seeds),
+            "load": None if load is None else dict(load),
+        }
+    )
+    own = None if config_dir is None else Path(config_dir)
+    place = None if folder is None else Path(folder)
+    return frame_of(run_study(study, Groups.of(own), own, place, n_jobs, progress).table)
+
+
+def run_study(
+    study: Study,
+    groups: Groups,
+    config_dir: Path | None = None,
+    folder: Path | None = None,
+    n_jobs: int = -1,
+    progress: Progress | None = None,
+) -> Swept:
+    """Run what is missing of a study, and return its table; see :func:`sweep`.
+
+    A folder gets ``sweep.parquet``, ``study.yaml`` and what is needed to go on after a stop.
+
+    Raises:
+        ConfigError: listing everything that is wrong with the study.
+
+    """
+    plan = Plan(study, grid(study, groups), groups, config_dir)
+    finished = None if folder is None else Finished(folder, study, groups)
+    if folder is not None and finished is not None and finished.holds():
+        table = read_arrow(folder)
+        return Swept(table, table.num_rows)
+    with Store(folder) as store:
+        work = Work(plan, store, n_jobs, progress)
+        table = _table(plan, work.outcomes(), config_dir)
+    if folder is not None and finished is not None:
+        finished.remove()
+        write_table(table, folder)
+        text = yaml.safe_dump({"name": folder.name, **study.as_dict()}, sort_keys=False, allow_unicode=True)
+        (folder / STUDY).write_text(text, encoding="utf-8")
+        if not work.fickle:
+            finished.write(plan.traces)
+    return Swept(table, work.known)
+
+
+def _table(plan: Plan, outcomes: Sequence[tuple[Point, Outcome]], config_dir: Path | None) -> pa.Table:
+    load = plan.study.load
+    rows = [_row(number, plan, config_dir, *each) for number, each in enumerate(outcomes)]
+    return table_of(rows, [*plan.grid.keys, *([load.key] if load else [])])
+
+
+def _row(number: int, plan: Plan, config_dir: Path | None, point: Point, outcome: Outcome) -> dict[str, Any]:
+    configuration, load = plan.grid.configurations[point.configuration], plan.study.load
+    return {
+        "point": number,
+        "variant": configuration.variant,
+        **dict(zip(plan.grid.keys, configuration.values, strict=True)),
+        **({load.key: point.load} if load else {}),
+        "seed": point.seed,
+        "status": outcome.status,
+        "error": outcome.error,
+        "command": point.command(config_dir),
+        "hash": point.hash,
+        **outcome.figures,
+    }

@@ -1,0 +1,88 @@
+"""The tables: the cheapest points that meet the SLO, what failed, and a command for every point."""
+
+import html
+import re
+
+from servesim.report.frontier.style import styles
+from servesim.report.frontier.tables import best_points, every_point, failures
+from servesim.report.metrics import COST
+from servesim.report.page import Markup
+from tests.report.frontier.made import ERROR, RATE, points_of, sweep_table
+
+
+def text(cell):
+    return html.unescape(re.sub(r"<[^>]*>", "", cell.html)).strip() if isinstance(cell, Markup) else cell
+
+
+def copied(cell):
+    return html.unescape(re.search(r'data-copy="([^"]*)"', cell.html)[1])
+
+
+def best(table, asks=True, load=RATE):
+    points = points_of(table, load)
+    made = best_points(points, load, styles(points.config.nunique()), asks)
+    return {text(row[0]): row[1:] for row in made.rows}
+
+
+def test_the_best_point_is_the_cheapest_that_meets_the_slo_with_every_seed():
+    table = sweep_table()
+    rows = best(table)
+    for (variant, gpu), own in table.groupby(["variant", "gpu"]):
+        loads = own.groupby(RATE).agg(met=("goodput.met", "all"), usd=(COST.column, "mean"))
+        cheapest = loads[loads.met].usd.idxmin()
+        assert rows[f"{variant}, {gpu}"][0] == f"{cheapest:g}"
+        command = own[(own[RATE] == cheapest) & (own.seed == 0)].command.item()
+        assert copied(rows[f"{variant}, {gpu}"][-1]) == command
+
+
+def test_the_cheapest_configuration_comes_first():
+    usd = [float(row[1].strip("$")) for row in best(sweep_table()).values()]
+    assert usd == sorted(usd)
+
+
+def test_saturated_unclean_and_partly_failed_points_are_never_the_best():
+    plain = best(sweep_table())["one, h100"][0]
+
+    def at(variant, gpu, rate, seed):
+        return f"{rate:g}" == plain and seed == 0
+
+    for kind in ("fails", "unclean"):
+        assert best(sweep_table(**{kind: at}))["one, h100"][0] != plain
+    saturated = sweep_table(saturated=lambda variant, gpu, rate, seed: f"{rate:g}" == plain)
+    assert best(saturated)["one, h100"][0] != plain
+
+
+def test_a_configuration_without_such_a_point_says_none():
+    rows = best(sweep_table(fails=lambda variant, gpu, rate, seed: variant == "one"))
+    assert rows["one, h100"][0] == "none"
+    assert list(rows)[-2:] == ["one, h100", "one, l40s"]
+
+
+def test_without_an_slo_the_cheapest_clean_point_counts():
+    table = sweep_table().assign(**{"goodput.met": None})
+    assert best(table)["one, h100"][0] == "none"
+    assert best(table, asks=False)["one, h100"][0] == "8"
+
+
+def test_failures_have_their_message_as_it_is_and_their_command():
+    table = sweep_table(fails=lambda variant, gpu, rate, seed: (variant, rate) == ("two", 4.0))
+    made = failures(table)
+    failed = table[table.status == "failed"]
+    assert [text(row[-2]) for row in made.rows] == [ERROR] * len(failed)
+    assert [copied(row[-1]) for row in made.rows] == failed.command.tolist()
+    assert failures(sweep_table()) is None
+
+
+def test_every_point_has_its_command():
+    table = sweep_table(fails=lambda variant, gpu, rate, seed: rate == 2.0)
+    made = every_point(table)
+    assert [copied(row[-1]) for row in made.rows] == table.command.tolist()
+    went = made.headings.index("went")
+    assert [row[went] for row in made.rows] == ["failed" if each == 2.0 else "clean" for each in table[RATE]]
+
+
+def test_a_command_with_quotes_and_angles_is_copied_as_it_is():
+    table = sweep_table()
+    odd = "servesim 'a=<b>' \"c=&\""
+    made = every_point(table.assign(command=odd))
+    assert {copied(row[-1]) for row in made.rows} == {odd}
