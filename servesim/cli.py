@@ -29,6 +29,7 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim explain --batch 64 --context 1400                    one step, operation by operation
   servesim page runs/2026-01-31_12-00-00                        charts of a run, as one HTML page
   servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
+  servesim dashboard sweeps                                     what-ifs and sweeps, in your browser
 
 Choose an option with group=name:
 {groups}
@@ -63,7 +64,7 @@ _GROUPS = (
     "engine_overhead",
     "experiment",
 )
-_VERBS = ("plan", "dashboard", "memory", "validate")
+_VERBS = ("plan", "memory", "validate")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -94,6 +95,10 @@ def _dispatch(arguments: Sequence[str]) -> int:
         from servesim import pictures
 
         return {"page": pictures.page, "trace": pictures.trace}[arguments[0]](arguments[1:])
+    if arguments and arguments[0] == "dashboard":
+        from servesim.dashboard import dashboard
+
+        return dashboard(arguments[1:])
     options = _parser().parse_intermixed_args(arguments)
     if options.help:
         print(_help(options.config_dir))

@@ -29,13 +29,20 @@ from servesim.report.metrics import (
     Metric,
 )
 from servesim.report.run.latency import Latency, cdf
-from servesim.report.theme import NEUTRAL, Mode, blank, colour, logarithmic, template
+from servesim.report.scale import Scale
+from servesim.report.theme import NEUTRAL, Mode, blank, colour, template
 from servesim.results.statistics import PERCENTILES
 
 #: Heights in pixels: two rows of small charts go onto a laptop's screen.
-SMALL, LARGE = 232, 340
+SMALL, LARGE = 220, 340
 
 _DASHES = ("solid", "dash")
+
+#: Legends in a corner of small charts that their curves leave free.
+_INSIDE = {
+    side: {"orientation": "v", "x": place, "xanchor": side, "y": 0.98, "yanchor": "top"}
+    for side, place in (("left", 0.02), ("right", 0.98))
+}
 
 
 class Titled(NamedTuple):
@@ -52,13 +59,15 @@ def distributions(times: Mapping[str, pd.DataFrame], latency: Latency, limit_s: 
     ``times`` has a column of seconds for each latency, by the letter of the configuration.
     """
     known = {letter: each[latency.column].dropna() for letter, each in times.items()}
+    drawn = [np.atleast_1d(part) for each in known.values() for part in latency.drawn(each, limit_s)]
     figure = blank(
         x=latency.axis,
         y="Share of requests",
         height=SMALL,
-        xaxis=logarithmic(*(part for each in known.values() for part in latency.drawn(each, limit_s))),
+        xaxis=Scale.around(np.concatenate(drawn) if drawn else np.empty(0), True).axis(),
         yaxis={"tickformat": ".0%", "range": [0, 1.02]},
         showlegend=len(known) > 1,
+        legend=_INSIDE["left"],
     )
     for number, (letter, values) in enumerate(known.items()):
         x, y = cdf(values)
@@ -137,14 +146,15 @@ def _is_named(trace: go.Scatter) -> bool:
 def over_rates(table: pd.DataFrame, rate_rps: float) -> tuple[Points, list[Titled]]:
     """Return the small frontier, goodput and cost over the rates of a curve; the present rate is ringed."""
     points = Points.of(table, RATE)
-    pairs = (
-        ("Frontier over the rate", INTERACTIVITY, OUTPUT),
-        ("Goodput against rate", points.axis, GOODPUT),
-        ("Cost against rate", points.axis, COST),
-    )
-    return points, [
-        Titled(title, points.ring(points.chart(x, y, SMALL), x, y, rate_rps)) for title, x, y in pairs
-    ]
+    charts = []
+    for title, x, y, short, free in (
+        ("Frontier over the rate", INTERACTIVITY, OUTPUT, "Output tokens/s per GPU", "right"),
+        ("Goodput against rate", points.axis, GOODPUT, GOODPUT.title, "left"),
+        ("Cost against rate", points.axis, COST, "$ per M output tokens", "right"),
+    ):
+        figure = points.ring(points.chart(x, y, SMALL), x, y, rate_rps)
+        charts.append(Titled(title, figure.update_layout(legend=_INSIDE[free], yaxis_title_text=short)))
+    return points, charts
 
 
 def of_sweep(loaded: Loaded, judge: Judge) -> tuple[Points, list[Titled]]:

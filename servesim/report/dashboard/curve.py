@@ -17,7 +17,8 @@ FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 def rate_curve(whatifs: WhatIfs, state: State, wanted: Callable[[], bool]) -> pd.DataFrame | None:
     """Return a table as that of a sweep, with a variant for each configuration and a row for each rate.
 
-    None where the present state has no answer, or when it is no longer ``wanted``, which is asked before every run.
+    None where the present state has no answer, or once nobody waits for it: ``wanted`` is asked before
+    each run.
     """
     rate = state.demand.rate
     if rate is None or any(

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
+from pyarrow import ArrowInvalid
 
 from servesim.check import ConfigError, Problem
 from servesim.report.frontier.page import Sweep
 from servesim.sweeps.flat import flatten
+from servesim.sweeps.study import Study
+from servesim.sweeps.table import NAME, read_table
 
-SWEEP, STUDY, SUMMARY, REQUESTS = "sweep.parquet", "study.yaml", "summary.json", "requests.parquet"
+STUDY, SUMMARY, REQUESTS = "study.yaml", "summary.json", "requests.parquet"
 
 
 @dataclass(frozen=True)
@@ -35,14 +37,14 @@ def load_folder(folder: Path) -> dict[str, Loaded]:
     """
     if not folder.is_dir():
         raise ConfigError([Problem(str(folder), None, "there is no such folder")])
-    tables = sorted(folder.rglob(SWEEP))
+    tables = sorted(folder.rglob(NAME))
     summaries = sorted(path for path in folder.rglob(SUMMARY) if path.with_name(REQUESTS).is_file())
     if not tables and not summaries:
-        raise ConfigError([Problem(str(folder), None, f"holds no sweep ({SWEEP}) and no run ({SUMMARY})")])
+        raise ConfigError([Problem(str(folder), None, f"holds no sweep ({NAME}) and no run ({SUMMARY})")])
     try:
         found = {_name(path.parent, folder): Loaded(_sweep(path)) for path in tables}
         return found | ({"runs": _runs(summaries, folder)} if summaries else {})
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, json.JSONDecodeError, ArrowInvalid) as error:
         raise ConfigError([Problem(str(folder), None, f"cannot be read: {error}")]) from error
 
 
@@ -52,18 +54,13 @@ def _name(path: Path, folder: Path) -> str:
 
 
 def _sweep(path: Path) -> Sweep:
-    """Return a sweep with what its study says of it."""
-    study = path.with_name(STUDY)
-    said: dict[str, Any] = yaml.safe_load(study.read_text(encoding="utf-8")) if study.is_file() else {}
-    return Sweep(
-        pd.read_parquet(path),
-        said.get("name", path.parent.resolve().name),
-        said.get("question", ""),
-        said.get("overrides", ()),
-        said.get("compare", ()),
-        said.get("baseline"),
-        (said.get("load") or {}).get("key"),
-    )
+    """Return a sweep with what its study says of it, if the study lies beside it."""
+    table, name, beside = read_table(path), path.parent.resolve().name, path.with_name(STUDY)
+    if not beside.is_file():
+        return Sweep(table, name)
+    study = Study.read(beside)
+    load = study.load.key if study.load else None
+    return Sweep(table, name, study.question, study.overrides, study.compare, study.baseline, load)
 
 
 def _runs(summaries: Sequence[Path], folder: Path) -> Loaded:
@@ -87,7 +84,7 @@ def _runs(summaries: Sequence[Path], folder: Path) -> Loaded:
     return Loaded(Sweep(pd.DataFrame(rows), "runs"), requests)
 
 
-def _judged_part(requests: pd.DataFrame, summary: dict[str, Any]) -> pd.DataFrame:
+def _judged_part(requests: pd.DataFrame, summary: Mapping[str, Any]) -> pd.DataFrame:
     """Return the requests that a summary speaks of: those sent in its window."""
     if not summary["scenario"]["steady"]:
         return requests

@@ -38,14 +38,14 @@ class Setup:
     """A configuration: model, GPUs, and how they serve."""
 
     model: str = control(str, "llama3.1-70b", "model")
-    weights: str | None = control(str, None, "model.weights_dtype")
     gpu: str = control(str, "h100-sxm", "gpu")
+    weights: str | None = control(str, None, "model.weights_dtype")
+    tp: Value = control(int, 4, "cluster.tensor_parallel_size")
+    kv: str = control(str, "auto", "scheduler.kv_cache_dtype")
     scheduler: str = control(str, "continuous", "scheduler")
     replicas: Value = control(int, 2, "cluster.replicas")
     prefill: Value = control(int, 1, "cluster.prefill.replicas")
     decode: Value = control(int, 1, "cluster.decode.replicas")
-    tp: Value = control(int, 4, "cluster.tensor_parallel_size")
-    kv: str = control(str, "auto", "scheduler.kv_cache_dtype")
     price: Value = control(float, None, "pricing.usd_per_gpu_hour")
 
     @property

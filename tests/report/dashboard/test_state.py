@@ -167,6 +167,6 @@ def test_configuration_b_is_as_a_unless_it_says_otherwise() -> None:
 def test_two_pools_of_a_disaggregated_cluster_have_the_same_parallelism() -> None:
     setup = Setup(scheduler="disaggregated", tp=8, replicas=7, prefill=3)
     assert command(tuple(setup.overrides())) == (
-        "servesim scheduler=disaggregated cluster.prefill.replicas=3 cluster.prefill.tensor_parallel_size=8 "
-        "cluster.decode.tensor_parallel_size=8"
+        "servesim cluster.prefill.tensor_parallel_size=8 cluster.decode.tensor_parallel_size=8 "
+        "scheduler=disaggregated cluster.prefill.replicas=3"
     )

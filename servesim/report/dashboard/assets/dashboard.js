@@ -1,0 +1,38 @@
+"use strict";
+
+window.dash_clientside = window.dash_clientside || {};
+window.dash_clientside.servesim = {
+  /* Light or dark: as the system has it, until the button says otherwise. */
+  mode(clicks, mode) {
+    const system = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    const next = !mode ? system : mode === "dark" ? "light" : "dark";
+    document.documentElement.dataset.mode = next;
+    return next;
+  },
+
+  /* Which panels are seen: classes of the page. */
+  panels(state, side) {
+    if (!state) return "";
+    const asked = new URLSearchParams(state.query);
+    const before = side === "B" && asked.has("compare") ? "b-" : "";
+    const value = (name, start) => asked.get(before + name) ?? asked.get(name) ?? start;
+    const classes = [asked.has("sweep") ? "sweep" : "what-if", `side-${before ? "b" : "a"}`];
+    if (asked.has("compare")) classes.push("comparing");
+    classes.push(value("scheduler") === "disaggregated" ? "pools" : "pool");
+    if (asked.get("lengths") === "fixed") classes.push("fixed");
+    return classes.join(" ");
+  },
+
+  async copy(clicks, command) {
+    if (window.dash_clientside.callback_context.triggered_id !== "copy") return "Copy the command";
+    await navigator.clipboard.writeText(command);
+    return "Copied";
+  },
+
+  /* The command of the point that was clicked. */
+  picked(clicks, commands) {
+    const point = window.dash_clientside.callback_context.triggered[0]?.value?.points?.[0];
+    const command = commands?.[point?.customdata];
+    return command === undefined ? "" : command;
+  },
+};
