@@ -17,7 +17,7 @@ from servesim.report.dashboard.controls import SLIDER, SLIDERS, VALUES, in_contr
 from servesim.report.dashboard.curve import rate_curve
 from servesim.report.dashboard.loaded import Loaded
 from servesim.report.dashboard.rescore import Judge
-from servesim.report.dashboard.results import cards, problem_list, results, summaries
+from servesim.report.dashboard.results import cards, legend, problem_list, results, summaries
 from servesim.report.dashboard.whatif import WhatIfs
 from servesim.report.frontier.page import limits_of
 from servesim.report.page import style_sheet
@@ -132,6 +132,7 @@ class Dashboard:
         runs = f"{counted(len(loaded.sweep.table), 'run')}, judged by the limits and the price."
         return [
             html.P(f"{loaded.sweep.question} {runs}".strip(), className="lead"),
+            legend(points),
             html.Div(cards(charts, mode, "curve"), className="charts two"),
             _commands(points.rows),
         ]
@@ -250,6 +251,13 @@ def _connect_browser(app: dash.Dash) -> None:
         Output("copy", "children"),
         Input("copy", "n_clicks"),
         Input("command", "children"),
+        prevent_initial_call=True,
+    )
+    app.clientside_callback(
+        own("shown"),
+        Output({"type": "curve", "name": ALL}, "figure"),
+        Input("shown", "value"),
+        State({"type": "curve", "name": ALL}, "figure"),
         prevent_initial_call=True,
     )
     app.clientside_callback(

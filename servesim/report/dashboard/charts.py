@@ -81,13 +81,7 @@ def distributions(times: Mapping[str, pd.DataFrame], latency: Latency, limit_s: 
         )
     if limit_s is not None:
         figure.add_vline(x=latency.scale * limit_s, line={"color": NEUTRAL, "width": 1.5, "dash": "dashdot"})
-        figure.add_annotation(
-            x=np.log10(latency.scale * limit_s), y=0.03, text=f"limit {latency.told(limit_s)}", **_BESIDE
-        )
     return figure
-
-
-_BESIDE = {"xref": "x", "yref": "y", "showarrow": False, "xanchor": "left", "yanchor": "bottom", "xshift": 3}
 
 
 @dataclass(frozen=True)
@@ -118,11 +112,11 @@ class Points:
 
     def chart(self, x: Metric, y: Metric, height: int, *, front: bool = False) -> go.Figure:
         """Return one figure against another."""
-        figure = curves(self.rows, x, y, self.chosen, limits=self.limits, front=front, height=height)
-        if self.rows.config.nunique() > 1:
-            figure.for_each_trace(lambda trace: trace.update(showlegend=_is_named(trace)))
-            figure.update_layout(showlegend=True)
-        return figure
+        return curves(self.rows, x, y, self.chosen, limits=self.limits, front=front, height=height)
+
+    def names(self) -> list[str]:
+        """Return what each configuration is called."""
+        return [str(label) for label in self.rows.groupby("config").label.first()]
 
     def ring(self, figure: go.Figure, x: Metric, y: Metric, load: float) -> go.Figure:
         """Add a ring around the points of a load."""
@@ -139,6 +133,12 @@ class Points:
         )
 
 
+def _with_legend(figure: go.Figure, side: str) -> go.Figure:
+    """Return a figure of several configurations with a legend in a corner."""
+    figure.for_each_trace(lambda trace: trace.update(showlegend=_is_named(trace)))
+    return figure.update_layout(showlegend=True, legend=_INSIDE[side])
+
+
 def _is_named(trace: go.Scatter) -> bool:
     return trace.mode == "markers" and trace.legendgroup is not None and trace.name not in ("failed", "knee")
 
@@ -153,7 +153,8 @@ def over_rates(table: pd.DataFrame, rate_rps: float) -> tuple[Points, list[Title
         ("Cost against rate", points.axis, COST, "$ per M output tokens", "right"),
     ):
         figure = points.ring(points.chart(x, y, SMALL), x, y, rate_rps)
-        charts.append(Titled(title, figure.update_layout(legend=_INSIDE[free], yaxis_title_text=short)))
+        figure.update_layout(yaxis_title_text=short)
+        charts.append(Titled(title, figure if len(points.chosen) == 1 else _with_legend(figure, free)))
     return points, charts
 
 
@@ -181,16 +182,12 @@ def _sweep_charts(points: Points, certain: bool) -> Iterator[Titled]:
     if not certain:
         named = ", ".join(f"p{each}" for each in PERCENTILES)
         bounds = f"Bands: bounds, as the table has {named} of TTFT and TPOT, not every request."
-    across = (points.axis, points.axis) if points.load else (TTFT_P99, TPOT_P99)
-    pairs += [
-        ("SLO attainment", across[0], ATTAINMENT, bounds),
-        (
-            "Goodput" if points.load else "SLO attainment and TPOT",
-            across[1],
-            GOODPUT if points.load else ATTAINMENT,
-            bounds,
-        ),
-    ]
+    if points.load:
+        pairs.append(("SLO attainment against load", points.axis, ATTAINMENT, bounds))
+        pairs.append(("Goodput against load", points.axis, GOODPUT, bounds))
+    else:
+        pairs.append(("SLO attainment against TTFT", TTFT_P99, ATTAINMENT, bounds))
+        pairs.append(("SLO attainment against TPOT", TPOT_P99, ATTAINMENT, bounds))
     for title, x, y, caption in pairs:
         yield Titled(title, points.chart(x, y, LARGE, front=y in (OUTPUT, COST)), caption)
 

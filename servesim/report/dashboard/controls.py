@@ -36,7 +36,7 @@ class Control:
             parts.append(self._menu(name, value))
         else:
             number = dcc.Input(
-                id=name, type="number", value=value, debounce=0.6, step="any", placeholder=self.empty
+                id=name, type="number", value=value, debounce=0.3, step="any", placeholder=self.empty
             )
             parts.append(html.Div([number, *self._slider(name, value)], className="number"))
         return html.Div(parts, className="control half" if self.half else "control", id=f"{name}-control")
@@ -147,7 +147,7 @@ def _view(sweeps: Sequence[str]) -> list[Any]:
     """Return the menu of what is shown; there is nothing to choose without sweeps."""
     options = [
         {"label": "What-if", "value": ""},
-        *({"label": f"Sweep: {name}", "value": name} for name in sweeps),
+        *({"label": name, "value": name} for name in sweeps),
     ]
     menu = dcc.Dropdown(id="sweep", options=options, value="", clearable=False, searchable=False)
     return [html.Div(menu, id="view", className="" if sweeps else "unused")]

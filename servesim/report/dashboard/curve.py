@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pandas as pd
 
@@ -27,11 +28,11 @@ def rate_curve(whatifs: WhatIfs, state: State, wanted: Callable[[], bool]) -> pd
         return None
     rows: list[dict[str, object]] = []
     for letter, setup in state.setups.items():
-        overrides = state.overrides(setup)
         for each in rates(float(rate)):
             if not wanted():
                 return None
-            answer = whatifs.ask(overrides) if each == rate else whatifs.ask_at(overrides, each)
+            demand = replace(state.demand, rate=each)
+            answer = whatifs.ask(replace(state, demand=demand).overrides(setup))
             rows.append({"point": len(rows), "variant": letter, RATE: each, **dict(_row(answer, state))})
     return pd.DataFrame(rows)
 

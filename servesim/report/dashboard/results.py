@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from dash import dcc, html
 from rich.console import Console
 
 from servesim.check import Problem
-from servesim.report.dashboard.charts import Titled, distributions, themed
+from servesim.report.dashboard.charts import Points, Titled, distributions, themed
 from servesim.report.dashboard.state import State
 from servesim.report.dashboard.whatif import Answer
 from servesim.report.frontier.details import figure
@@ -89,6 +90,21 @@ def cards(charts: Sequence[Titled], mode: Mode, kind: str) -> list[html.Div]:
     return [_card(chart, mode, {"type": kind, "name": chart.title}) for chart in charts]
 
 
+def legend(points: Points) -> dcc.Checklist:
+    """Return a switch for each configuration of a sweep, which shows how it is drawn."""
+    options = [
+        {"label": html.Span([html.Img(src=_image(style.swatch()), alt=""), name]), "value": f"c{number}"}
+        for number, (style, name) in enumerate(zip(points.chosen, points.names(), strict=True))
+    ]
+    return dcc.Checklist(id="shown", options=options, value=[each["value"] for each in options], inline=True)
+
+
+def _image(svg: str) -> str:
+    """Return an SVG as the address of an image."""
+    named = svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    return f"data:image/svg+xml,{quote(named)}"
+
+
 def _card(chart: Titled, mode: Mode, name: str | dict[str, str]) -> html.Div:
     drawn = dcc.Graph(
         id=name,
@@ -106,11 +122,13 @@ def _latencies(known: Mapping[str, Answer], state: State, mode: Mode) -> html.Di
     times = {letter: answer.times for letter, answer in known.items()}
     drawn = []
     for latency in LATENCIES:
-        limit = limits.get(latency.column)
-        chart = distributions(times, latency, None if limit is None else float(limit))
-        drawn.append(
-            _card(Titled(f"{latency.title}: share of requests", chart), mode, f"cdf-{latency.column}")
+        given = limits.get(latency.column)
+        limit_s = None if given is None else float(given)
+        title = f"{latency.title}: share of requests" + (
+            f", limit {latency.told(limit_s)}" if limit_s else ""
         )
+        chart = distributions(times, latency, limit_s)
+        drawn.append(_card(Titled(title, chart), mode, f"cdf-{latency.column}"))
     return html.Div(drawn, className="charts")
 
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
 import pandas as pd
 
 from servesim.check import ConfigError, Problem
-from servesim.config.loading import load
+from servesim.config.expansion import Expansion
+from servesim.config.groups import Groups
 from servesim.engine.clock import StalledError
-from servesim.report.dashboard.state import RATE, written
 from servesim.results.result import Result
 from servesim.scenario import Scenario
 from servesim.simulation import run
-from servesim.workload.arrivals import Poisson
-from servesim.workload.synthetic import Synthetic
 
 #: Requests from which on a run is not a what-if any more, and the seconds of wall time that one may take.
 MOST_REQUESTS, MOST_S = 20_000, 15.0
@@ -36,15 +33,13 @@ Overrides = tuple[str, ...]
 class Answer:
     """What became of a what-if: its summary, or the problems that it has instead.
 
-    ``times`` has the latencies of its requests in seconds (``ttft_s``, ``tpot_s``, ``e2e_s``), and ``took_s``
-    is what composing and simulating it took.
+    ``times`` has the latencies of its requests in seconds: ``ttft_s``, ``tpot_s`` and ``e2e_s``.
     """
 
     overrides: Overrides
     summary: dict[str, Any] | None = None
     times: pd.DataFrame = field(default_factory=pd.DataFrame)
     problems: tuple[Problem, ...] = ()
-    took_s: float = 0.0
 
 
 class _TooSlowError(Exception):
@@ -63,37 +58,29 @@ class WhatIfs:
         self._most_s = most_s
         self._lock = Lock()
         self._known: OrderedDict[Overrides, Answer] = OrderedDict()
-        self._scenario = lru_cache(maxsize=_KEPT)(lambda overrides: load(*overrides))
+        self._scenarios = Expansion(Groups.of(None))
 
     def ask(self, overrides: Overrides) -> Answer:
         """Return what the scenario of some overrides comes to."""
         with self._lock:
-            return self._remembered(overrides, overrides, None)
+            if overrides not in self._known:
+                self._known[overrides] = self._answer(overrides)
+                if len(self._known) > _KEPT:
+                    self._known.popitem(last=False)
+            self._known.move_to_end(overrides)
+            return self._known[overrides]
 
-    def ask_at(self, overrides: Overrides, rate_rps: float) -> Answer:
-        """Return what the same scenario comes to at another rate."""
-        with self._lock:
-            return self._remembered(at_rate(overrides, rate_rps), overrides, rate_rps)
-
-    def _remembered(self, key: Overrides, overrides: Overrides, rate_rps: float | None) -> Answer:
-        if key not in self._known:
-            self._known[key] = self._answer(key, overrides, rate_rps)
-            if len(self._known) > _KEPT:
-                self._known.popitem(last=False)
-        self._known.move_to_end(key)
-        return self._known[key]
-
-    def _answer(self, key: Overrides, overrides: Overrides, rate_rps: float | None) -> Answer:
-        started_s = time.perf_counter()
+    def _answer(self, overrides: Overrides) -> Answer:
+        scenario, refused, unfit = self._scenarios.scenario(overrides)
+        if scenario is None or refused or unfit:
+            return Answer(overrides, problems=(*refused, *unfit))
         try:
-            scenario = self._scenario(overrides)
-            result = self._run(scenario if rate_rps is None else _with_rate(scenario, rate_rps))
+            result = self._run(scenario)
         except ConfigError as error:
-            return Answer(key, problems=error.problems)
+            return Answer(overrides, problems=error.problems)
         except StalledError as error:
-            return Answer(key, problems=(Problem("", None, str(error)),))
-        times = result.requests[TIMES]
-        return Answer(key, result.summary, times, took_s=time.perf_counter() - started_s)
+            return Answer(overrides, problems=(Problem("", None, str(error)),))
+        return Answer(overrides, result.summary, result.requests[TIMES])
 
     def _run(self, scenario: Scenario) -> Result:
         """Run a scenario that is small enough to wait for.
@@ -117,14 +104,3 @@ class WhatIfs:
         except _TooSlowError as error:
             message = f"stopped after {self._most_s:g} s, with {error.args[0]:,} requests sent; {by_command}"
             raise ConfigError([Problem("", None, message)]) from error
-
-
-def at_rate(overrides: Overrides, rate_rps: float) -> Overrides:
-    """Return overrides with another rate."""
-    return (*(text for text in overrides if not text.startswith(f"{RATE}=")), f"{RATE}={written(rate_rps)}")
-
-
-def _with_rate(scenario: Scenario, rate_rps: float) -> Scenario:
-    workload = scenario.workload
-    assert isinstance(workload, Synthetic)
-    return replace(scenario, workload=replace(workload, arrivals=Poisson(rate_rps)))

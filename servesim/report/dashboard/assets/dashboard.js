@@ -29,6 +29,16 @@ window.dash_clientside.servesim = {
     return "Copied";
   },
 
+  /* The charts with the configurations that are switched on. */
+  shown(groups, figures) {
+    return figures.map((figure) => ({
+      ...figure,
+      data: figure.data.map((trace) => ({
+        ...trace, visible: !trace.legendgroup || groups.includes(trace.legendgroup),
+      })),
+    }));
+  },
+
   /* The command of the point that was clicked. */
   picked(clicks, commands) {
     const point = window.dash_clientside.callback_context.triggered[0]?.value?.points?.[0];
