@@ -6,9 +6,10 @@ import argparse
 import logging
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from servesim.check import ConfigError, Problem
 
@@ -53,7 +54,8 @@ def dashboard(arguments: Sequence[str]) -> int:
         app = create_app(loaded, whatifs)
         host, port = listening.getsockname()[:2]
         print(f"http://{_LOCAL if host == '0.0.0.0' else host}:{port}/ (Ctrl-C ends it)", flush=True)
-        _serve(app.server, listening)
+        with suppress(KeyboardInterrupt):
+            _serve(app.server, listening)
     return 0
 
 
@@ -66,13 +68,12 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port))
     except (OSError, OverflowError) as error:
-        message = (
-            f"cannot be listened at ({getattr(error, 'strerror', None) or error}); choose another --port"
-        )
+        reason = str(getattr(error, "strerror", None) or error).partition(" (while")[0]
+        message = f"cannot be listened at ({reason}); choose another --port"
         raise ConfigError([Problem(f"{host}:{port}", None, message)]) from error
 
 
-def _serve(application: object, listening: socket.socket) -> None:
+def _serve(application: Any, listening: socket.socket) -> None:
     """Answer requests until Ctrl-C."""
     from werkzeug.serving import make_server
 

@@ -73,21 +73,25 @@ class Dashboard:
         if search is None:
             return None
         trigger = ctx.triggered_id
-        if trigger is None or trigger == "url":
-            state, problems = states.State.read(search)
-            return {
-                "query": state.query(),
-                "problems": [(each.path, each.value, each.message) for each in problems],
-            }
-        given = dict(values)
-        if str(trigger).endswith(SLIDER):
-            name = str(trigger).removesuffix(SLIDER)
-            given[name] = slid(values[trigger])
+        query = search
+        if trigger is not None and trigger != "url":
+            query = states.query_of(self._after(str(trigger), values, compare), compare)
+        state, problems = states.State.read(query)
+        return {
+            "query": state.query(),
+            "problems": [(each.path, each.value, each.message) for each in problems],
+        }
+
+    def _after(self, trigger: str, values: Mapping[str, Any], compare: bool) -> dict[str, Any]:
+        """Return the values of the controls after one of them was moved, with what follows from it."""
+        given = {name: value for name, value in values.items() if name in states.KINDS}
+        if trigger.endswith(SLIDER):
+            given[trigger.removesuffix(SLIDER)] = slid(values[trigger])
         if trigger == "compare" and compare:
             given = {name: value for name, value in given.items() if not name.startswith(states.B)}
         if trigger == "sweep" and given["sweep"]:
             given |= _objective(self._loaded.get(given["sweep"]))
-        return {"query": states.State.of(given, compare).query(), "problems": []}
+        return given
 
     def shown(self, said: Mapping[str, Any], mode: Any) -> tuple[list[Any], list[Any], str]:
         """Return the results, the folded summaries, and the command of a state."""
@@ -113,34 +117,33 @@ class Dashboard:
             return None
         if table is None:
             return []
-        points, charts = over_rates(table, float(state.demand.rate or 0.0))
-        return [html.Div(cards(charts, mode, "curve"), className="charts"), _commands(points.rows)]
+        charts = over_rates(table, float(state.demand.rate or 0.0))
+        return [html.Div(cards(charts, mode, "curve"), className="charts")]
 
     def _sweep(self, state: states.State, mode: Any) -> list[Any]:
         name = str(state.view.sweep)
         if name not in self._loaded:
             return [problem_list([Problem("sweep", name, "is not loaded")])]
-        demand, price = state.demand, state.view.sweep_price
-        limits = {"ttft_s": demand.ttft, "tpot_s": demand.tpot}
-        judge = Judge(
-            {key: None if limit is None else float(limit) for key, limit in limits.items()},
-            float(demand.attainment or 0.0),
-            None if price is None else float(price),
-        )
-        loaded = self._loaded[name]
-        points, charts = of_sweep(loaded, judge)
-        runs = f"{counted(len(loaded.sweep.table), 'run')}, judged by the limits and the price."
+        judge = _judge(state)
+        sweep = self._loaded[name].sweep
+        points, charts = of_sweep(self._loaded[name], judge)
+        lead = f"{sweep.question} {counted(len(sweep.table), 'run')}; {judge.told()}."
         return [
-            html.P(f"{loaded.sweep.question} {runs}".strip(), className="lead"),
+            html.P(lead.strip(), className="lead"),
             legend(points),
             html.Div(cards(charts, mode, "curve"), className="charts two"),
-            _commands(points.rows),
         ]
 
 
-def _commands(rows: Any) -> dcc.Store:
-    """Return the commands of drawn points, for a click on one of them."""
-    return dcc.Store(id="commands", data=[commands[0] for commands in rows.commands])
+def _judge(state: states.State) -> Judge:
+    """Return what the controls judge a loaded sweep by."""
+    demand, price = state.demand, state.view.sweep_price
+    limits = {"ttft_s": demand.ttft, "tpot_s": demand.tpot}
+    return Judge(
+        {name: None if limit is None else float(limit) for name, limit in limits.items()},
+        float(demand.attainment or 0.0),
+        None if price is None else float(price),
+    )
 
 
 def _objective(loaded: Loaded | None) -> dict[str, Any]:
@@ -203,12 +206,15 @@ def _connect_controls(app: dash.Dash, dashboard: Dashboard) -> None:
         places = {f"{name}{SLIDER}": position(name, now[name]) for name in SLIDERS}
         if ctx.triggered_id in places:
             places[ctx.triggered_id] = no_update
+        shown = {name: in_control(name, now[name]) for name in VALUES} | places
+        if ctx.triggered_id != "url":  # what cannot be read stays to be corrected
+            shown |= {path: no_update for path, _, _ in said["problems"]}
         return {
             "state": said,
             "search": no_update if said["query"] == search else said["query"],
             "compare": ["on"] if state.b else [],
             "side": side,
-            "values": {name: in_control(name, now[name]) for name in VALUES} | places,
+            "values": shown,
         }
 
 
@@ -264,6 +270,6 @@ def _connect_browser(app: dash.Dash) -> None:
         own("picked"),
         Output("picked", "children"),
         Input({"type": "curve", "name": ALL}, "clickData"),
-        State("commands", "data"),
+        State({"type": "curve", "name": ALL}, "figure"),
         prevent_initial_call=True,
     )

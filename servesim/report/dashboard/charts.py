@@ -111,8 +111,9 @@ class Points:
         return Metric("load", f"{name} ({unit})", unit)
 
     def chart(self, x: Metric, y: Metric, height: int, *, front: bool = False) -> go.Figure:
-        """Return one figure against another."""
-        return curves(self.rows, x, y, self.chosen, limits=self.limits, front=front, height=height)
+        """Return one figure against another; its ``meta`` has the command of each point."""
+        figure = curves(self.rows, x, y, self.chosen, limits=self.limits, front=front, height=height)
+        return figure.update_layout(meta=[commands[0] for commands in self.rows.commands])
 
     def names(self) -> list[str]:
         """Return what each configuration is called."""
@@ -143,7 +144,7 @@ def _is_named(trace: go.Scatter) -> bool:
     return trace.mode == "markers" and trace.legendgroup is not None and trace.name not in ("failed", "knee")
 
 
-def over_rates(table: pd.DataFrame, rate_rps: float) -> tuple[Points, list[Titled]]:
+def over_rates(table: pd.DataFrame, rate_rps: float) -> list[Titled]:
     """Return the small frontier, goodput and cost over the rates of a curve; the present rate is ringed."""
     points = Points.of(table, RATE)
     charts = []
@@ -155,7 +156,7 @@ def over_rates(table: pd.DataFrame, rate_rps: float) -> tuple[Points, list[Title
         figure = points.ring(points.chart(x, y, SMALL), x, y, rate_rps)
         figure.update_layout(yaxis_title_text=short)
         charts.append(Titled(title, figure if len(points.chosen) == 1 else _with_legend(figure, free)))
-    return points, charts
+    return charts
 
 
 def of_sweep(loaded: Loaded, judge: Judge) -> tuple[Points, list[Titled]]:

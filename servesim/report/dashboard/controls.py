@@ -36,7 +36,12 @@ class Control:
             parts.append(self._menu(name, value))
         else:
             number = dcc.Input(
-                id=name, type="number", value=value, debounce=0.3, step="any", placeholder=self.empty
+                id=name,
+                type="text" if self.empty else "number",  # of the two, only text can be cleared
+                value=in_control(name, value),
+                debounce=0.3,
+                step="any",
+                placeholder=self.empty,
             )
             parts.append(html.Div([number, *self._slider(name, value)], className="number"))
         return html.Div(parts, className="control half" if self.half else "control", id=f"{name}-control")
@@ -106,8 +111,8 @@ SLIDERS = tuple(name for name in VALUES if name != "sweep" and CONTROLS[name.rem
 
 
 def in_control(name: str, value: Value) -> Value:
-    """Return a value as its control has it; a menu has no value that is none."""
-    return "" if value is None and KINDS[name] is str else value
+    """Return a value as its control has it: no value is no text, in menus, too."""
+    return "" if value is None else value
 
 
 def position(name: str, value: Value) -> float:

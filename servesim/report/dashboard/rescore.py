@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from servesim.check import listed
 from servesim.results.statistics import PERCENTILES
+from servesim.screen.figures import dollars, percent
 
 ATTAINMENT, GOOD, PER_GPU, MET = (
     f"goodput.{name}" for name in ("attainment", "requests_per_s", "requests_per_s_per_gpu", "met")
@@ -50,6 +52,21 @@ class Judge:
     target: float
     usd_per_gpu_hour: float | None = None
 
+    def told(self) -> str:
+        """Return in words what it judges by."""
+        asked = [
+            f"{name.removesuffix('_s').upper()} <= {limit:g} s"
+            for name, limit in self.limits.items()
+            if limit is not None
+        ]
+        price = (
+            "each at its own price"
+            if self.usd_per_gpu_hour is None
+            else f"at {dollars(self.usd_per_gpu_hour)} per GPU-hour"
+        )
+        share = f"{listed(asked, 'and')} for {percent(self.target)}" if asked else "no limits"
+        return f"{share}, {price}"
+
 
 def judged(table: pd.DataFrame, judge: Judge, requests: Sequence[pd.DataFrame] = ()) -> pd.DataFrame:
     """Return the table of a sweep as this judge sees it.
@@ -69,7 +86,9 @@ def judged(table: pd.DataFrame, judge: Judge, requests: Sequence[pd.DataFrame] =
     changes = [_changes(row, judge, own) for row, own in zip(rows, known, strict=True)]
     names = dict.fromkeys(name for change in changes for name in change)
     columns = {
-        name: [change.get(name, row.get(name)) for change, row in zip(changes, rows, strict=True)]
+        name: pd.Series(
+            [change.get(name, row.get(name)) for change, row in zip(changes, rows, strict=True)], table.index
+        )
         for name in names
     }
     return table.assign(**columns)
@@ -160,8 +179,8 @@ def within(row: Row, name: str, limit: float, completed: float) -> tuple[float, 
     """
     count = _number(row.get(f"latency.{name}.n"))
     low, high = 0.0, count
-    for percent, word in ((0, "min"), *((each, f"p{each}") for each in PERCENTILES), (100, "max")):
-        value, rank = _number(row.get(f"latency.{name}.{word}")), (count - 1) * percent / 100
+    for at, word in ((0, "min"), *((each, f"p{each}") for each in PERCENTILES), (100, "max")):
+        value, rank = _number(row.get(f"latency.{name}.{word}")), (count - 1) * at / 100
         if value <= limit:
             low = max(low, floor(rank) + 1.0)
         elif value > limit:

@@ -158,6 +158,12 @@ class State:
         return cls.of(values, compare), found
 
 
+def query_of(values: Mapping[str, Any], compare: bool) -> str:
+    """Return the query string of controls with these values, whether they can be read or not."""
+    said = {name: "" if value is None else value for name, value in values.items()}
+    return "?" + urlencode(said | ({COMPARE: 1} if compare else {}))
+
+
 def command(overrides: tuple[str, ...]) -> str:
     """Return the command line that runs overrides."""
     return shlex.join(["servesim", *overrides])

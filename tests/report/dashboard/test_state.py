@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from servesim import load
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.config.groups import Groups
-from servesim.report.dashboard.state import KINDS, Demand, Setup, State, View, command, written
+from servesim.report.dashboard.state import KINDS, Demand, Setup, State, View, command, query_of, written
 
 GROUPS = Groups.of(None)
 NUMBERS = st.none() | st.floats(allow_nan=False, allow_infinity=False)
@@ -58,7 +58,9 @@ def test_a_state_reads_back_from_its_url(state: State) -> None:
 
 @given(STATES)
 def test_a_state_reads_back_from_its_controls(state: State) -> None:
-    assert State.of(state.values(), state.b is not None) == state
+    compare = state.b is not None
+    assert State.of(state.values(), compare) == state
+    assert State.read(query_of(state.values(), compare)) == (state, [])
     assert set(state.values()) == set(KINDS)
 
 

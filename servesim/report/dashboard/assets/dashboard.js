@@ -40,9 +40,8 @@ window.dash_clientside.servesim = {
   },
 
   /* The command of the point that was clicked. */
-  picked(clicks, commands) {
+  picked(clicks, figures) {
     const point = window.dash_clientside.callback_context.triggered[0]?.value?.points?.[0];
-    const command = commands?.[point?.customdata];
-    return command === undefined ? "" : command;
+    return figures[0]?.layout.meta[point?.customdata] ?? "";
   },
 };
