@@ -68,7 +68,10 @@ def summaries(answers: Mapping[str, Answer]) -> list[Any]:
     """Return the whole summary of each answer, folded."""
     return [
         html.Details(
-            [html.Summary(f"The whole summary of {letter}"), html.Pre(_screen(answer.summary))],
+            [
+                html.Summary(f"The whole summary{f' of {letter}' if len(answers) > 1 else ''}"),
+                html.Pre(_screen(answer.summary)),
+            ],
             className="card",
         )
         for letter, answer in answers.items()
@@ -202,6 +205,8 @@ def _remarks(known: Mapping[str, Answer]) -> Iterator[html.Div]:
 def _notes(summary: Mapping[str, Any]) -> Iterator[str]:
     if not summary["accounting"]["clean"]:
         yield "not clean: requests were dropped, timed out or left over"
+    if summary["goodput"]["met"] is False:
+        yield f"SLO missed: less than {summary['goodput']['target']:.4g} of the requests meet its limits"
     yield from notes(summary, ())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
@@ -17,9 +18,11 @@ from servesim.engine.clock import StalledError
 from servesim.results.result import Result
 from servesim.scenario import Scenario
 from servesim.simulation import run
+from servesim.workload.synthetic import DEFAULT_REQUESTS, Synthetic
+from servesim.workload.trace import Trace
 
-#: Requests from which on a run is not a what-if any more, and the seconds of wall time that one may take.
-MOST_REQUESTS, MOST_S = 20_000, 15.0
+#: The most requests and tokens (of prompts and outputs) of a what-if, and the seconds that sending may take.
+MOST_REQUESTS, MOST_TOKENS, MOST_S = 10_000, 3e7, 10.0
 
 #: Answers that are kept, each with 24 bytes per request.
 _KEPT = 128
@@ -27,6 +30,8 @@ _KEPT = 128
 TIMES = ["ttft_s", "tpot_s", "e2e_s"]
 
 Overrides = tuple[str, ...]
+
+_BY_COMMAND = "its command runs it without the dashboard"
 
 
 @dataclass(frozen=True)
@@ -88,11 +93,9 @@ class WhatIfs:
         Raises:
             ConfigError: it is not.
         """
-        requests = scenario.workload.requests
-        by_command = "its command runs it without the dashboard"
-        if requests is not None and requests > self._most_requests:
-            message = f"a what-if has at most {self._most_requests:,} requests; {by_command}"
-            raise ConfigError([Problem("workload.requests", requests, message)])
+        found = list(self._too_much(scenario.workload))
+        if found:
+            raise ConfigError(found)
         until = time.monotonic() + self._most_s
 
         def tell(sent: int) -> None:
@@ -102,5 +105,18 @@ class WhatIfs:
         try:
             return run(scenario, progress=tell)
         except _TooSlowError as error:
-            message = f"stopped after {self._most_s:g} s, with {error.args[0]:,} requests sent; {by_command}"
+            message = f"stopped after {self._most_s:g} s, with {error.args[0]:,} requests sent; {_BY_COMMAND}"
             raise ConfigError([Problem("", None, message)]) from error
+
+    def _too_much(self, workload: Synthetic | Trace) -> Iterator[Problem]:
+        """Yield why a workload is more than a what-if should wait for."""
+        requests = workload.requests or DEFAULT_REQUESTS
+        if requests > self._most_requests:
+            message = f"a what-if has at most {self._most_requests:,} requests; {_BY_COMMAND}"
+            yield Problem("workload.requests", requests, message)
+        elif (
+            isinstance(workload, Synthetic)
+            and (tokens := requests * sum(workload.lengths.mean)) > MOST_TOKENS
+        ):
+            message = f"{tokens:,.0f} tokens; a what-if has at most {MOST_TOKENS:,.0f}; {_BY_COMMAND}"
+            yield Problem("workload", None, message)

@@ -48,6 +48,12 @@ def test_a_run_that_is_too_large_is_refused() -> None:
     assert "at most 50 requests" in problem.message
 
 
+def test_a_run_of_too_many_tokens_is_refused() -> None:
+    lengths = ("workload/lengths=fixed", "workload.lengths.input=100000", "workload.lengths.output=20000")
+    (problem,) = WhatIfs().ask(lengths).problems
+    assert problem.message.startswith("240,000,000 tokens; a what-if has at most 30,000,000")
+
+
 def test_a_run_that_takes_too_long_is_stopped() -> None:
     (problem,) = WhatIfs(most_s=0.0).ask(("calibration=roofline", "workload.requests=5000")).problems
     assert "stopped after 0 s" in problem.message
