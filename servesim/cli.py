@@ -25,9 +25,9 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim workload=trace workload.path=trace.csv workload.rate_scale=2
   servesim -m scheduler=static,continuous,disaggregated
                                          one run each, and a table that compares them
-  servesim experiment=batching_frontier                  a study: many runs, one table
+  servesim experiment=batching_frontier                  a study: many runs, a table, a page
   servesim explain --batch 64 --context 1400                    one step, operation by operation
-  servesim page runs/2026-01-31_12-00-00                        charts of a run, as one HTML page
+  servesim page runs/2026-01-31_12-00-00                        charts of a run, or of a study
   servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
   servesim dashboard sweeps                                     what-ifs and sweeps, in your browser
 
@@ -44,9 +44,9 @@ Set a value with key=value: scheduler.max_num_seqs=256, slo.ttft_s=0.5 or gpu.us
   --version           print the version
   --hydra-help        what else the command line can do (it is Hydra's)
 
-A run writes its requests, steps, summary and configuration to runs/<date>_<time>/; a study writes its
-table to sweeps/<name>/, and goes on there where it was stopped. Exit status: 0 clean; 1 error in the
-input; 3 not clean (requests were dropped, timed out or left over; in a study, a point failed).
+A run writes its requests, steps, summary and configuration to runs/<date>_<time>/; a study writes
+its table and page to sweeps/<name>/, and goes on there where it was stopped. Exit status: 0 clean;
+1 error in the input; 3 not clean (requests dropped, timed out or left over; a failed point).
 """
 _HELP_WIDTH, _HELP_INDENT = 100, 22
 

@@ -9,11 +9,16 @@ from typing import NoReturn
 
 from servesim.check import ConfigError, Problem
 from servesim.screen.figures import counted
+from servesim.sweeps.study import Study
+from servesim.sweeps.sweep import STUDY
+from servesim.sweeps.table import NAME as TABLE
+from servesim.sweeps.table import read_table
 
 _PAGE_HELP = """\
 servesim page RUN_FOLDER [options]: the charts of a run as one HTML page, which needs no network.
 
   servesim page runs/2026-01-31_12-00-00      writes page.html into the folder
+  servesim page sweeps/batching_frontier      writes index.html into the folder of a study, again
 
   --out FILE          write the page there instead
   --config-dir DIR    where profiles of your own lie, if the run had one
@@ -43,10 +48,16 @@ def page(arguments: Sequence[str]) -> int:
     if options.help:
         print(_PAGE_HELP)
         return 0
+    folder = _folder(options)
+    if (folder / TABLE).is_file():
+        from servesim.report.frontier.page import write_page as write_sweep
+
+        print(write_sweep(folder, Study.read(folder / STUDY), read_table(folder), options.out))
+        return 0
     from servesim.report.run.page import write_page
 
-    path = options.out or _folder(options) / "page.html"
-    write_page(_folder(options), path, options.config_dir)
+    path = options.out or folder / "page.html"
+    write_page(folder, path, options.config_dir)
     print(path)
     return 0
 

@@ -16,12 +16,13 @@ from servesim.config.names import nearest
 from servesim.config.overrides import place
 from servesim.frontier.replications import compared, over_seeds, settings
 from servesim.screen.console import console
+from servesim.screen.figures import counted
 from servesim.screen.progress import points_bar
 from servesim.screen.sweep import Column, counts, error_lines, print_sweep
 from servesim.sweeps.grid import folded, grid
 from servesim.sweeps.point import FAILED
 from servesim.sweeps.study import GROUP, Study, load_study
-from servesim.sweeps.sweep import run_study
+from servesim.sweeps.sweep import PAGE, STUDY, run_study
 from servesim.sweeps.table import frame_of
 
 CLEAN, NOT_CLEAN = 0, 3
@@ -56,6 +57,7 @@ def run(options: argparse.Namespace) -> int:
         swept = run_study(study, groups, options.config_dir, folder, progress=tell)
     table = frame_of(swept.table)
     _check_figures(study, table)
+    _draw(study, table, folder)
     _show(study, table, swept.known, folder)
     return NOT_CLEAN if (table["status"] == FAILED).any() else CLEAN
 
@@ -96,7 +98,7 @@ def _size(study: Study, groups: Groups) -> str:
     loads = study.load.points if study.load else 1
     factors = {"configurations": configurations, "loads": loads, "seeds": seeds}
     product = " x ".join(f"{count:,} {noun}" for noun, count in factors.items() if count > 1)
-    total = f"{configurations * loads * seeds:,} points"
+    total = counted(configurations * loads * seeds, "point")
     budget = study.load.seconds if study.load else None
     limit = f", as many as {budget:g} s allow: the loads depend on this machine's speed" if budget else ""
     return f"{'at most ' if study.load else ''}{total}{f' ({product})' if ' x ' in product else ''}{limit}"
@@ -116,6 +118,15 @@ def _check_figures(study: Study, table: pd.DataFrame) -> None:
         )
 
 
+def _draw(study: Study, table: pd.DataFrame, folder: Path) -> None:
+    """Write the page, unless the one that is there was drawn from the files that are there."""
+    page = folder / PAGE
+    if not page.exists() or page.stat().st_mtime_ns < (folder / STUDY).stat().st_mtime_ns:
+        from servesim.report.frontier.page import write_page  # plotly takes long to import
+
+        write_page(folder, study, table)
+
+
 def _show(study: Study, table: pd.DataFrame, known: int, folder: Path) -> None:
     """Print one row per configuration, the differences from the baseline, and where everything is."""
     figures = list(study.compare or FIGURES)
@@ -130,7 +141,8 @@ def _show(study: Study, table: pd.DataFrame, known: int, folder: Path) -> None:
     notes += ["", *_differences(study, table, means, figures[0])]
     failed = table[table["status"] == FAILED]
     errors = {str(error): list(each["command"]) for error, each in failed.groupby("error", sort=False)}
-    notes += [*error_lines(errors), counts(list(table["status"]), known), f"Files: {folder}/"]
+    notes += [*error_lines(errors), counts(list(table["status"]), known)]
+    notes += [f"Files: {folder}/", f"Page: {folder / PAGE}"]
     shown = [key for key in keys if key != "variant" or study.variants]
     labels = {_short(key, shown): list(rows[key]) for key in shown} or {"": [""] * len(rows)}
     columns = [
@@ -159,6 +171,7 @@ def _differences(study: Study, table: pd.DataFrame, means: pd.DataFrame, figure:
     if study.baseline is None or len(study.variants) < 2:
         return
     found = compared(table, figure, study.baseline)
+    found = found[found["n"] > 0]
     keys = [key for key in settings(table) if key != "variant"]
     if study.load is not None:
         calm = means.loc[means["saturated"].fillna(0) < _MOST, ["variant", *keys]]

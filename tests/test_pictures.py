@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from servesim import load, run
+from servesim import load, run, sweep
 from servesim.cli import main
 from tests.report.run.runs import SMALL
 
@@ -26,6 +26,21 @@ def test_a_page_is_written_elsewhere(folder: Path, tmp_path: Path) -> None:
     assert main(["page", str(folder), "--out", str(tmp_path / "mine.html")]) == 0
     assert (tmp_path / "mine.html").exists()
     assert not (folder / "page.html").exists()
+
+
+def test_the_page_of_a_study_is_written_into_its_folder_or_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "a_study"
+    variants = {"<one>": ["workload.requests=20"], "two": ["workload.requests=30"]}
+    sweep(["model=llama3.1-8b", "cluster.tensor_parallel_size=1"], variants=variants, folder=folder, n_jobs=1)
+    assert main(["page", str(folder)]) == 0
+    assert capsys.readouterr().out.strip() == str(folder / "index.html")
+    page = (folder / "index.html").read_text()
+    assert "<h1>a_study</h1>" in page
+    assert "&lt;one&gt;" in page
+    assert main(["page", str(folder), "--out", str(tmp_path / "mine.html")]) == 0
+    assert (tmp_path / "mine.html").read_text() == page
 
 
 def test_a_timeline_is_written_into_the_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -72,7 +72,11 @@ def test_a_study_prints_a_table_and_leaves_one(here: Path, capfd: pytest.Capture
     assert all("±" in line for line in lines[3:7])
     assert "A  latency.ttft_s.p99" in lines
     assert sum(line.startswith("continuous - static: -") for line in lines) == 2
-    assert lines[-2:] == ["8 points: 8 clean", "Files: sweeps/mine/"]
+    assert lines[-3:] == [
+        "8 points: 8 clean",
+        "Files: sweeps/mine/",
+        "Page: sweeps/mine/index.html",
+    ]
     assert max(map(len, lines)) <= 100
     table = read_table(here / "sweeps" / "mine")
     assert len(table) == 8
@@ -190,3 +194,27 @@ def test_an_interrupted_study_goes_on(here: Path) -> None:
     assert process.returncode == 130
     assert complaints.splitlines()[-1] == "servesim: interrupted"
     assert log.read_bytes().count(b"\n") >= 1
+
+
+def test_a_study_leaves_a_page_which_is_drawn_again_when_the_study_has_changed(here: Path) -> None:
+    page = here / "sweeps" / "mine" / "index.html"
+    assert run_mine(FIXED) == 0
+    first = page.read_text()
+    assert "<h1>mine</h1>" in first
+    page.write_text("as it was")
+    assert run_mine(FIXED) == 0
+    assert page.read_text() == "as it was"
+    assert run_mine(FIXED, "experiment.seeds=1") == 0
+    assert "One seed" in page.read_text()
+    assert "One seed" not in first
+    page.unlink()
+    assert run_mine(FIXED) == 0
+    assert page.read_text() == first
+
+
+def test_a_study_with_a_point_that_failed_has_a_page_that_says_so(here: Path) -> None:
+    wide = ("model=llama3.1-70b,llama3.1-8b", "model.weights_dtype=bf16", "cluster.tensor_parallel_size=1")
+    assert run_mine(FIXED, *wide, "experiment.seeds=1") == 3
+    page = (here / "sweeps" / "mine" / "index.html").read_text()
+    assert "2 clean, 2 failed" in page
+    assert "does not fit" in page

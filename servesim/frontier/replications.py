@@ -66,10 +66,8 @@ def compared(table: pd.DataFrame, metric: str, baseline: str, confidence: float 
 
 def _paired(first: pd.DataFrame, second: pd.DataFrame, metric: str, confidence: float) -> Interval:
     """Return the difference over the seeds that both have."""
-    both = first.merge(second, on="seed", suffixes=("", " of the baseline"))
-    if metric not in first:
-        return replicate_interval([])
-    return paired_difference(_numbers(both, metric), _numbers(both, f"{metric} of the baseline"), confidence)
+    _, ours, theirs = np.intersect1d(first["seed"], second["seed"], return_indices=True)
+    return paired_difference(_numbers(first, metric)[ours], _numbers(second, metric)[theirs], confidence)
 
 
 def _groups(table: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[Key, pd.DataFrame]]:

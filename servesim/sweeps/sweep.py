@@ -22,8 +22,8 @@ from servesim.sweeps.work import Progress, Work
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The file in the folder of a sweep.
-STUDY = "study.yaml"
+#: Files in the folder of a sweep: the study as it was run, and the page that shows it.
+STUDY, PAGE = "study.yaml", "index.html"
 
 
 class Swept(NamedTuple):
@@ -64,10 +64,10 @@ def sweep(
     """
     study = study_of(
         {
-            "overrides": list(overrides),
-            "axes": list(axes),
-            "variants": {name: list(own) for name, own in (variants or {}).items()},
-            "seeds": seeds if isinstance(seeds, int) else list(seeds),
+            "overrides": _as_list(overrides),
+            "axes": _as_list(axes),
+            "variants": {name: _as_list(own) for name, own in (variants or {}).items()},
+            "seeds": _as_list(seeds),
             "load": None if load is None else dict(load),
         }
     )
@@ -105,9 +105,14 @@ def run_study(
         write_table(table, folder)
         text = yaml.safe_dump({"name": folder.name, **study.as_dict()}, sort_keys=False, allow_unicode=True)
         (folder / STUDY).write_text(text, encoding="utf-8")
-        if not work.fickle:
+        if not work.unfinished:
             finished.write(plan.traces)
     return Swept(table, work.known)
+
+
+def _as_list(given: Any) -> Any:
+    """Return any sequence as a list; a single text or number as it is, which is for the check to judge."""
+    return given if isinstance(given, (str, int)) else list(given)
 
 
 def _table(plan: Plan, outcomes: Sequence[tuple[Point, Outcome]], config_dir: Path | None) -> pa.Table:

@@ -24,7 +24,7 @@ class Work:
 
     Attributes:
         known: how many points were known from before.
-        fickle: whether some point failed in a way that may not recur.
+        unfinished: whether going on would add to it: time was up, or a point failed and may not fail again.
 
     """
 
@@ -33,7 +33,7 @@ class Work:
         self._until_s: float | None = None
         self._done = 0
         self.known = 0
-        self.fickle = False
+        self.unfinished = False
 
     def outcomes(self) -> list[tuple[Point, Outcome]]:
         """Run what is missing, and return every point in grid order with what became of it.
@@ -59,7 +59,7 @@ class Work:
         self._tell(len(points) - len(missing))
         for key, outcome, lasting in run_all(list(missing.items()), self._n_jobs, self._until_s):
             self._store.add(key, outcome, lasting)
-            self.fickle |= not lasting
+            self.unfinished |= not lasting
             self._tell(1)
 
     def search(self, points: Sequence[Point], load: Load) -> list[Point]:
@@ -70,9 +70,9 @@ class Work:
         searches = self._plan.searches(points, load.key, load.points)
         self._until_s = None if load.seconds is None else monotonic() + load.seconds
         found: list[Point] = []
-        while self._until_s is None or monotonic() < self._until_s:
-            wanted = [(number, value) for number, each in searches.items() for value in each.propose()]
-            if not wanted:
+        while wanted := [(number, value) for number, each in searches.items() for value in each.propose()]:
+            if self._until_s is not None and monotonic() >= self._until_s:
+                self.unfinished = True
                 break
             batch = self._plan.points(wanted)
             self.run(batch)

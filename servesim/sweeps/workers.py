@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from time import monotonic
 
 from servesim.scenario import Scenario
@@ -10,9 +11,11 @@ from servesim.sweeps.point import Outcome, simulate
 
 #: A scenario with its hash.
 Job = tuple[str, Scenario]
+#: Its hash, what became of it, and whether that would become of it again.
+Done = tuple[str, Outcome, bool]
 
 
-def run_all(jobs: Sequence[Job], workers: int, until_s: float | None) -> Iterator[tuple[str, Outcome, bool]]:
+def run_all(jobs: Sequence[Job], workers: int, until_s: float | None) -> Iterator[Done]:
     """Yield hash and outcome of each job as it ends, in any order, and whether the outcome would recur.
 
     Args:
@@ -23,16 +26,32 @@ def run_all(jobs: Sequence[Job], workers: int, until_s: float | None) -> Iterato
     """
     import joblib  # a tenth of a second, which a sweep that is done already need not wait for
 
-    started = _while_time_lasts(jobs, until_s)
     workers = min(joblib.cpu_count() if workers < 0 else workers, len(jobs))
     if workers <= 1:
-        yield from map(_work, started)
+        yield from map(_work, _while_time_lasts(jobs, until_s))
         return
     pool = joblib.Parallel(workers, return_as="generator_unordered", batch_size=1, pre_dispatch=2 * workers)
-    yield from pool(joblib.delayed(_work)(job) for job in started)
+    missing = dict(jobs)
+    try:
+        for done in pool(joblib.delayed(_work)(job) for job in _while_time_lasts(jobs, until_s)):
+            del missing[done[0]]
+            yield done
+    except BrokenProcessPool:
+        yield from map(_alone, _while_time_lasts(list(missing.items()), until_s))
 
 
-def _work(job: Job) -> tuple[str, Outcome, bool]:
+def _alone(job: Job) -> Done:
+    """Run a job alone in another process, so that it is known which one ends its process."""
+    import joblib
+
+    try:
+        done: Done = joblib.Parallel(2)([joblib.delayed(_work)(job)])[0]
+    except BrokenProcessPool:
+        return job[0], Outcome.failed("its process was killed: there may be too little memory for it"), False
+    return done
+
+
+def _work(job: Job) -> Done:
     key, scenario = job
     return key, *simulate(scenario)
 

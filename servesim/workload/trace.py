@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -68,7 +68,8 @@ class Trace:
 
     @cached_property
     def _reading(self) -> tuple[Batch, Notes]:
-        recording = azure.read(Path(self.path).expanduser())
+        path = Path(self.path).expanduser()
+        recording = _recorded(path, path.stat().st_mtime_ns if path.exists() else 0)
         order = np.argsort(recording.time_ns, kind="stable")
         first, stop = self._window(recording.time_ns[order])
         kept = order[first:stop]
@@ -95,3 +96,9 @@ class Trace:
             message = f"no row is in the window up to end_s (the trace is {elapsed_s[-1]:g} s long)"
             raise ConfigError([Problem("start_s", self.start_s, message)])
         return first, stop
+
+
+@lru_cache(maxsize=2)
+def _recorded(path: Path, changed_ns: int) -> azure.Recording:
+    """Return what a trace file holds; it is read once for as long as it does not change."""
+    return azure.read(path)

@@ -26,7 +26,9 @@ def test_known_figures_have_a_title_with_their_unit(column, title, best):
     assert title == f"{made.name} ({title.partition('(')[2]}"
 
 
-@pytest.mark.parametrize("column", ["memory.kv_blocks", "throughput.roles.decode.x_per_s", "cost.usd", "cost", "x"])
+@pytest.mark.parametrize(
+    "column", ["memory.kv_blocks", "throughput.roles.decode.x_per_s", "cost.usd", "cost", "x"]
+)
 def test_of_other_figures_only_the_name_is_known(column):
     assert (metric(column).title, metric(column).best) == (column, 0)
 

@@ -191,6 +191,12 @@ def test_what_is_wrong_with_any_point_is_told_before_anything_runs(simulated: li
     assert simulated == []
 
 
+def test_a_text_is_no_list_of_overrides() -> None:
+    with pytest.raises(ConfigError) as caught:
+        sweep("seed=1", "gpu=l40s", variants={"a": "b=c"})
+    assert [problem.path for problem in caught.value.problems] == ["overrides", "axes", "variants.a"]
+
+
 def test_a_load_axis_needs_a_load() -> None:
     with pytest.raises(ConfigError, match=r"workload\.arrivals\.concurrency is"):
         sweep([*SMALL, "workload/arrivals=closed_loop"], load={}, n_jobs=1)
@@ -214,11 +220,14 @@ def test_users_are_a_load_too() -> None:
     assert table["saturated"].isna().all()
 
 
-def test_a_budget_in_seconds_ends_the_search() -> None:
+def test_a_budget_in_seconds_ends_the_search_and_the_next_one_goes_on(tmp_path: Path) -> None:
     began_s = time.monotonic()
-    table = sweep(SMALL, ["cluster.replicas=range(1,30)"], load={"points": 1000, "seconds": 1}, n_jobs=1)
-    assert 0 < len(table) < 29_000
-    assert time.monotonic() - began_s < 20
+    tables = [
+        sweep(SMALL, load={"points": 1000, "seconds": 0.3}, seeds=20, folder=tmp_path, n_jobs=1)
+        for _ in range(2)
+    ]
+    assert 0 < len(tables[0]) < len(tables[1])
+    assert time.monotonic() - began_s < 30
 
 
 def test_progress_is_told() -> None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from servesim.frontier.replications import compared, settings
 from servesim.report.frontier.compare import differences, side_by_side
-from servesim.report.frontier.curves import View, curves
-from servesim.report.frontier.details import Details, details, hover
-from servesim.report.frontier.points import CLEAN, LOADS, drawn_points, load_of
-from servesim.report.frontier.style import MOST_STYLES, Style, legend, styles
+from servesim.report.frontier.curves import curves
+from servesim.report.frontier.drawing import LIMITS, Drawing, Sweep
+from servesim.report.frontier.style import MOST_STYLES, legend
 from servesim.report.frontier.tables import best_points, definitions, every_point, failures
 from servesim.report.metrics import (
     COST,
@@ -29,98 +26,13 @@ from servesim.report.metrics import (
     TTFT_P50,
     TTFT_P99,
     Metric,
-    metric,
 )
 from servesim.report.page import Chart, Choice, Markup, Page, Part, Section
 from servesim.screen.figures import counted, number, percent
+from servesim.sweeps.study import Study
+from servesim.sweeps.sweep import PAGE
 
-_LIMITS = {"ttft_s": ("TTFT", 1.0, "s"), "tpot_s": ("TPOT", 1e3, "ms"), "e2e_s": ("E2E", 1.0, "s")}
 _PANEL = '<aside class="panel" id="panel" aria-live="polite" hidden></aside>'
-_SHADED = "Shaded: where the figure shown is within the limit of the SLO."
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """A sweep as its page sees it.
-
-    Attributes:
-        table: one row per point, as ``sweep.parquet`` has it.
-        name: of the study.
-        question: that it answers.
-        same: the overrides that hold for every point.
-        compare: columns of the figures to show first.
-        baseline: the variant that others are compared with.
-        declared_load: the column of the load, where the study names one.
-
-    """
-
-    table: pd.DataFrame
-    name: str
-    question: str = ""
-    same: Sequence[str] = ()
-    compare: Sequence[str] = ()
-    baseline: str | None = None
-    declared_load: str | None = None
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """What all charts of a page share: the points, and how they are drawn."""
-
-    sweep: Sweep
-    load: str | None
-    points: pd.DataFrame
-    said: Sequence[Details]
-    chosen: Sequence[Style]
-    limits: dict[str, float]
-
-    @classmethod
-    def of(cls, sweep: Sweep) -> Drawing:
-        """Return the drawing of a sweep."""
-        load = load_of(sweep.table, sweep.declared_load)
-        points = drawn_points(sweep.table, load, sweep.compare)
-        said = details(points, sweep.table)
-        points["text"] = hover(said)
-        chosen = styles(points.config.nunique(), _ranked(points))
-        return cls(sweep, load, points, said, chosen, limits_of(sweep.table))
-
-    @property
-    def load_axis(self) -> Metric:
-        """The load as a figure."""
-        name, unit = LOADS.get(self.load or "", ("Load", str(self.load)))
-        return Metric("load", f"{name} ({unit})", unit, logarithmic="concurrency" in str(self.load))
-
-    @property
-    def metrics(self) -> list[Metric]:
-        """The figures that the study compares."""
-        return [metric(column) for column in self.sweep.compare if column in self.points]
-
-    def front(self, name: str, x: Metric, y: Metric, caption: str, *, wide: bool = False) -> Chart:
-        """Return a chart of one figure against another, with the Pareto front."""
-        height = 460 if wide else 400
-        figure = curves(self.points, x, y, self.chosen, limits=self.limits, front=True, height=height)
-        bounded = self.limits.keys() & {x.limit, y.limit}
-        return Chart(name, figure, f"{caption} {_SHADED}" if bounded else caption, wide)
-
-    def loaded(self, name: str, y: Metric, caption: str, *, knees: bool = False) -> Chart:
-        """Return a chart of a figure against the load."""
-        figure = curves(self.points, self.load_axis, y, self.chosen, limits=self.limits, knees=knees)
-        return Chart(name, figure, f"{caption} {_SHADED}" if y.limit in self.limits else caption)
-
-
-def _ranked(points: pd.DataFrame) -> list[int]:
-    """Return the configurations, those on a Pareto front first, and each part from the cheapest on."""
-    fronts = View(points, INTERACTIVITY, OUTPUT).front | View(points, INTERACTIVITY, COST).front
-    clean = points.assign(behind=~fronts, usd=points[COST.column].where(points.state == CLEAN))
-    ranks = clean.groupby("config").agg(behind=("behind", "min"), usd=("usd", "min"))
-    return [int(config) for config in ranks.sort_values(["behind", "usd"], kind="stable").index]
-
-
-def limits_of(table: pd.DataFrame) -> dict[str, float]:
-    """Return the limits of the SLO in seconds that all points share."""
-    columns = {name: f"goodput.limits.{name}" for name in _LIMITS}
-    found = {name: table[column].dropna().unique() for name, column in columns.items() if column in table}
-    return {name: float(values[0]) for name, values in found.items() if len(values) == 1}
 
 
 def sweep_page(sweep: Sweep) -> Page:
@@ -167,7 +79,7 @@ def _objective(drawing: Drawing) -> str:
     if not drawing.limits:
         return "No SLO is the same for all points: nothing is shaded."
     said = (
-        f"{_LIMITS[name][0]} {number(limit, _LIMITS[name][1])} {_LIMITS[name][2]}"
+        f"{LIMITS[name][0]} {number(limit, LIMITS[name][1])} {LIMITS[name][2]}"
         for name, limit in drawing.limits.items()
     )
     table = drawing.sweep.table
@@ -240,7 +152,10 @@ def _over_load(drawing: Drawing) -> list[Part]:
     shown = [
         drawing.loaded(each.name, each, _sentence(each.definition or each.title)) for each in [*first, *usual]
     ]
-    return [Choice("Goodput against load", good), Choice("Latency and throughput against load", shown, wide=True)]
+    return [
+        Choice("Goodput against load", good),
+        Choice("Latency and throughput against load", shown, wide=True),
+    ]
 
 
 def _side_by_side(drawing: Drawing) -> list[Part]:
@@ -251,7 +166,7 @@ def _side_by_side(drawing: Drawing) -> list[Part]:
 
 
 def _differences(drawing: Drawing) -> list[Part]:
-    """Return the differences from the baseline, over the load where there is one; one seed has no interval."""
+    """Return the differences from the baseline, over the load where there is one; one seed has none."""
     baseline = drawing.sweep.baseline
     if not baseline or drawing.sweep.table.seed.nunique() == 1:
         return []
@@ -284,7 +199,7 @@ def _difference(drawing: Drawing, each: Metric, rows: pd.DataFrame, baseline: st
     named = rows.rename(columns={"low": "difference.low", "high": "difference.high"})
     named["text"] = [f"<b>{label}</b>" for label in named.label]
     change = Metric("difference", f"{each.title}: difference", each.unit, each.scale)
-    return Chart(each.name, curves(named, drawing.load_axis, change, drawing.chosen), caption)
+    return Chart(each.name, curves(named, drawing.load_axis(), change, drawing.chosen), caption)
 
 
 def _sentence(phrase: str) -> str:
@@ -301,15 +216,11 @@ def _notes(table: pd.DataFrame) -> Iterator[str]:
         yield f"Up to {worst} of the simulated time of a point lies outside the calibrated ranges."
 
 
-def write_page(folder: Path, study: Any, table: pd.DataFrame) -> None:
-    """Write the page of a finished study into its folder, as ``index.html``."""
-    sweep = Sweep(
-        table,
-        study.name,
-        study.question,
-        study.overrides,
-        study.compare,
-        study.baseline,
-        study.load.key if study.load else None,
-    )
-    sweep_page(sweep).write(folder / "index.html")
+def write_page(folder: Path, study: Study, table: pd.DataFrame, path: Path | None = None) -> Path:
+    """Write the page of a finished study, into its folder or to ``path``, and return where it is."""
+    load = study.load.key if study.load else None
+    name = folder.resolve().name
+    sweep = Sweep(table, name, study.question, study.overrides, study.compare, study.baseline, load)
+    written = path or folder / PAGE
+    sweep_page(sweep).write(written)
+    return written

@@ -135,6 +135,8 @@ def definitions(metrics: Sequence[Metric]) -> Table:
     rows = [[title, f"{text[0].upper()}{text[1:]}."] for title, text in known.items()]
     caption = (
         "Of a point that was run with several seeds, every figure is the mean over them, and its interval is "
-        "Student's 95% interval of that mean. Percentiles are those of the requests of one run."
+        "Student's 95% interval of that mean. Where two figures have one, the point lies in a box, and the "
+        "band is what the box sweeps on its way to the next point. Percentiles are those of the requests of "
+        "one run."
     )
     return Table("What the figures mean", ["figure", "definition"], rows, caption, words=2)

@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from servesim.report.frontier.page import Sweep, limits_of, sweep_page
+from servesim.report.frontier.drawing import Sweep, limits_of
+from servesim.report.frontier.page import sweep_page
+from servesim.report.page import Choice
 from tests.browser import Open, Opened, numbers
 from tests.report.frontier.made import ERROR, INTERACTIVITY, OUTPUT, RATE, TTFT, sweep_table
 
@@ -94,7 +96,9 @@ def test_hovering_shows_the_configuration_and_the_command(tmp_path: Path, open_p
     opened = open_page(written(usual(), tmp_path))
     press(opened, 1, "one, h100", 3)
     shown = opened.page.text_content("#chart-1 .hoverlayer")
-    assert all(word in shown for word in ("variant = one", "gpu = h100", f"{RATE} = 8", "servesim variant=one"))
+    assert all(
+        word in shown for word in ("variant = one", "gpu = h100", f"{RATE} = 8", "servesim variant=one")
+    )
 
 
 def test_a_copy_button_copies_the_command(tmp_path: Path, open_page: Open) -> None:
@@ -110,8 +114,9 @@ def test_a_copy_button_copies_the_command(tmp_path: Path, open_page: Open) -> No
 
 def test_a_name_in_the_legend_hides_its_configuration_in_all_charts(tmp_path: Path, open_page: Open) -> None:
     opened = open_page(written(usual(), tmp_path))
-    hidden = """() => Array.from(document.querySelectorAll(".chart"), (gd) => gd.data
-      .filter((trace) => trace.legendgroup).map((trace) => [trace.legendgroup, trace.visible ?? true])).flat()"""
+    hidden = """() => Array.from(document.querySelectorAll(".chart"), (gd) => gd.data)
+      .flat().filter((trace) => trace.legendgroup)
+      .map((trace) => [trace.legendgroup, trace.visible ?? true])"""
     opened.page.click("#legend button >> nth=1")
     assert all(shown == (group != "c1") for group, shown in opened.page.evaluate(hidden))
     opened.page.click("#legend button >> nth=1")
@@ -154,7 +159,11 @@ def test_a_study_without_a_load_has_configurations_side_by_side_and_differences(
     means = table.groupby(["variant", "gpu"])[TTFT].mean()
     first = {trace["name"]: trace["x"] for trace in charted(opened, 0)}
     assert {name: numbers(x)[0] for name, x in first.items()} == pytest.approx(
-        {"one, h100": means["one", "h100"], "one, l40s": means["one", "l40s"], "two, h100": means["two", "h100"]}
+        {
+            "one, h100": means["one", "h100"],
+            "one, l40s": means["one", "l40s"],
+            "two, h100": means["two", "h100"],
+        }
     )
     (last,) = charted(opened, -1)
     wide = table.pivot_table(index=["gpu", "seed"], columns="variant", values=OUTPUT).loc["h100"]
@@ -204,3 +213,18 @@ def test_the_page_of_300_points_is_quick_and_small(seeds: int) -> None:
         assert len(sweep_page(sweep).html()) < 8e6
         took_s.append(process_time() - began_s)
     assert min(took_s) < 2
+
+
+@pytest.mark.parametrize(("highest", "kind"), [(16.0, None), (64.0, "log")])
+def test_a_load_that_spans_much_has_a_logarithmic_axis_but_for_the_knees(
+    highest: float, kind: str | None
+) -> None:
+    table = sweep_table(rates=(1.0, 4.0, highest))
+    charts = {
+        chart.title: chart.figure
+        for part in sweep_page(Sweep(table, "a_study")).sections[1].parts
+        if isinstance(part, Choice)
+        for chart in part.charts
+    }
+    assert charts["p99 TTFT"].layout.xaxis.type == kind
+    assert charts["whole cluster"].layout.xaxis.type is None
