@@ -19,7 +19,7 @@ from servesim.report.dashboard.loaded import Loaded
 from servesim.report.dashboard.rescore import Judge
 from servesim.report.dashboard.results import cards, legend, problem_list, results, summaries
 from servesim.report.dashboard.whatif import WhatIfs
-from servesim.report.frontier.page import limits_of
+from servesim.report.frontier.drawing import limits_of
 from servesim.report.page import style_sheet
 from servesim.screen.figures import counted
 
@@ -126,11 +126,11 @@ class Dashboard:
             return [problem_list([Problem("sweep", name, "is not loaded")])]
         judge = _judge(state)
         sweep = self._loaded[name].sweep
-        points, charts = of_sweep(self._loaded[name], judge)
+        drawing, charts = of_sweep(self._loaded[name], judge)
         lead = f"{sweep.question} {counted(len(sweep.table), 'run')}; {judge.told()}."
         return [
             html.P(lead.strip(), className="lead"),
-            legend(points),
+            legend(drawing),
             html.Div(cards(charts, mode, "curve"), className="charts two"),
         ]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,11 +13,10 @@ import plotly.graph_objects as go
 from servesim.report.dashboard.loaded import Loaded
 from servesim.report.dashboard.rescore import BOUNDED, LEAST, MOST, Judge, judged
 from servesim.report.dashboard.state import RATE
-from servesim.report.frontier.curves import View, curves
+from servesim.report.frontier.curves import curves
 from servesim.report.frontier.details import details, hover
-from servesim.report.frontier.page import limits_of
-from servesim.report.frontier.points import LOADS, drawn_points, load_of
-from servesim.report.frontier.style import Style, styles
+from servesim.report.frontier.drawing import Drawing, Sweep
+from servesim.report.frontier.view import View
 from servesim.report.metrics import (
     ATTAINMENT,
     COST,
@@ -84,54 +83,46 @@ def distributions(times: Mapping[str, pd.DataFrame], latency: Latency, limit_s: 
     return figure
 
 
-@dataclass(frozen=True)
-class Points:
-    """Points of a sweep as they are drawn, with their styles and the limits that all share."""
+def drawing_of(sweep: Sweep) -> Drawing:
+    """Return the drawing of a sweep; figures that are known within bounds have these as intervals."""
+    table = sweep.table
+    known = [name for name in BOUNDED if f"{name}{LEAST}" in table]
+    bounds = [f"{name}{end}" for name in known for end in (LEAST, MOST)]
+    drawing = Drawing.of(replace(sweep, compare=[*sweep.compare, *bounds]))
+    points = drawing.points
+    if _is_certain(table):
+        return drawing
+    for name in known:
+        points[f"{name}.low"], points[f"{name}.high"] = points[f"{name}{LEAST}"], points[f"{name}{MOST}"]
+    said = details(points, table)
+    points["text"] = hover(said)
+    return replace(drawing, said=said)
 
-    rows: pd.DataFrame
-    load: str | None
-    chosen: Sequence[Style]
-    limits: Mapping[str, float]
 
-    @classmethod
-    def of(cls, table: pd.DataFrame, load: str | None) -> Points:
-        """Return the points of a table; figures that are known within bounds have these as intervals."""
-        bounds = [f"{name}{end}" for name in BOUNDED for end in (LEAST, MOST) if f"{name}{LEAST}" in table]
-        rows = drawn_points(table, load, bounds)
-        for name in BOUNDED:
-            if f"{name}{LEAST}" in table and (table[f"{name}{LEAST}"] < table[f"{name}{MOST}"]).any():
-                rows[f"{name}.low"], rows[f"{name}.high"] = rows[f"{name}{LEAST}"], rows[f"{name}{MOST}"]
-        rows["text"] = hover(details(rows, table))
-        return cls(rows, load, styles(rows.config.nunique()), limits_of(table))
+def names(drawing: Drawing) -> list[str]:
+    """Return what each configuration is called."""
+    return [str(label) for label in drawing.points.groupby("config").label.first()]
 
-    @property
-    def axis(self) -> Metric:
-        """The load as a figure."""
-        name, unit = LOADS.get(self.load or "", ("Load", str(self.load)))
-        return Metric("load", f"{name} ({unit})", unit)
 
-    def chart(self, x: Metric, y: Metric, height: int, *, front: bool = False) -> go.Figure:
-        """Return one figure against another; its ``meta`` has the command of each point."""
-        figure = curves(self.rows, x, y, self.chosen, limits=self.limits, front=front, height=height)
-        return figure.update_layout(meta=[commands[0] for commands in self.rows.commands])
+def _chart(drawing: Drawing, x: Metric, y: Metric, height: int, *, front: bool = False) -> go.Figure:
+    """Return one figure against another; its ``meta`` has the command of each point."""
+    points = drawing.points
+    figure = curves(points, x, y, drawing.chosen, limits=drawing.limits, front=front, height=height)
+    return figure.update_layout(meta=[commands[0] for commands in points.commands])
 
-    def names(self) -> list[str]:
-        """Return what each configuration is called."""
-        return [str(label) for label in self.rows.groupby("config").label.first()]
 
-    def ring(self, figure: go.Figure, x: Metric, y: Metric, load: float) -> go.Figure:
-        """Add a ring around the points of a load."""
-        view = View(self.rows, x, y)
-        here = np.flatnonzero((self.rows.load == load).to_numpy() & view.there)
-        return figure.add_scatter(
-            x=view.values(x)[here],
-            y=view.values(y)[here],
-            mode="markers",
-            name="now",
-            marker={"symbol": "circle-open", "size": 17, "color": NEUTRAL, "line": {"width": 2}},
-            hoverinfo="skip",
-            showlegend=False,
-        )
+def _ringed(figure: go.Figure, view: View, load: float) -> go.Figure:
+    """Return a figure with a ring around the points of a load."""
+    here = np.flatnonzero((view.points.load == load).to_numpy() & view.there)
+    return figure.add_scatter(
+        x=view.values(view.x)[here],
+        y=view.values(view.y)[here],
+        mode="markers",
+        name="now",
+        marker={"symbol": "circle-open", "size": 17, "color": NEUTRAL, "line": {"width": 2}},
+        hoverinfo="skip",
+        showlegend=False,
+    )
 
 
 def _with_legend(figure: go.Figure, side: str) -> go.Figure:
@@ -146,24 +137,25 @@ def _is_named(trace: go.Scatter) -> bool:
 
 def over_rates(table: pd.DataFrame, rate_rps: float) -> list[Titled]:
     """Return the small frontier, goodput and cost over the rates of a curve; the present rate is ringed."""
-    points = Points.of(table, RATE)
+    drawing = drawing_of(Sweep(table, "what-if", declared_load=RATE))
+    rate = drawing.load_axis(linear=True)
     charts = []
     for title, x, y, short, free in (
         ("Frontier over the rate", INTERACTIVITY, OUTPUT, "Output tokens/s per GPU", "right"),
-        ("Goodput against rate", points.axis, GOODPUT, GOODPUT.title, "left"),
-        ("Cost against rate", points.axis, COST, "$ per M output tokens", "right"),
+        ("Goodput against rate", rate, GOODPUT, GOODPUT.title, "left"),
+        ("Cost against rate", rate, COST, "$ per M output tokens", "right"),
     ):
-        figure = points.ring(points.chart(x, y, SMALL), x, y, rate_rps)
+        figure = _ringed(_chart(drawing, x, y, SMALL), View(drawing.points, x, y), rate_rps)
         figure.update_layout(yaxis_title_text=short)
-        charts.append(Titled(title, figure if len(points.chosen) == 1 else _with_legend(figure, free)))
+        charts.append(Titled(title, figure if len(drawing.chosen) == 1 else _with_legend(figure, free)))
     return charts
 
 
-def of_sweep(loaded: Loaded, judge: Judge) -> tuple[Points, list[Titled]]:
-    """Return the charts of a loaded sweep, as a judge sees it."""
+def of_sweep(loaded: Loaded, judge: Judge) -> tuple[Drawing, list[Titled]]:
+    """Return the drawing of a loaded sweep as a judge sees it, and its charts."""
     table = judged(loaded.sweep.table, judge, loaded.requests)
-    points = Points.of(table, load_of(table, loaded.sweep.declared_load))
-    return points, list(_sweep_charts(points, _is_certain(table)))
+    drawing = drawing_of(replace(loaded.sweep, table=table))
+    return drawing, list(_sweep_charts(drawing))
 
 
 def _is_certain(table: pd.DataFrame) -> bool:
@@ -173,24 +165,24 @@ def _is_certain(table: pd.DataFrame) -> bool:
     )
 
 
-def _sweep_charts(points: Points, certain: bool) -> Iterator[Titled]:
+def _sweep_charts(drawing: Drawing) -> Iterator[Titled]:
     shaded = "Shaded: within the limit."
     pairs = [
         ("Throughput against interactivity", INTERACTIVITY, OUTPUT, shaded),
         ("Cost against interactivity", INTERACTIVITY, COST, f"{shaded} Costs at another price are exact."),
     ]
     bounds = "Exact: the limits are those of the runs, or every request is at hand."
-    if not certain:
+    if not _is_certain(drawing.sweep.table):
         named = ", ".join(f"p{each}" for each in PERCENTILES)
         bounds = f"Bands: bounds, as the table has {named} of TTFT and TPOT, not every request."
-    if points.load:
-        pairs.append(("SLO attainment against load", points.axis, ATTAINMENT, bounds))
-        pairs.append(("Goodput against load", points.axis, GOODPUT, bounds))
+    if drawing.load:
+        pairs.append(("SLO attainment against load", drawing.load_axis(), ATTAINMENT, bounds))
+        pairs.append(("Goodput against load", drawing.load_axis(), GOODPUT, bounds))
     else:
         pairs.append(("SLO attainment against TTFT", TTFT_P99, ATTAINMENT, bounds))
         pairs.append(("SLO attainment against TPOT", TPOT_P99, ATTAINMENT, bounds))
     for title, x, y, caption in pairs:
-        yield Titled(title, points.chart(x, y, LARGE, front=y in (OUTPUT, COST)), caption)
+        yield Titled(title, _chart(drawing, x, y, LARGE, front=y in (OUTPUT, COST)), caption)
 
 
 def themed(figure: go.Figure, mode: Mode) -> go.Figure:

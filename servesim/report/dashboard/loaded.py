@@ -13,12 +13,13 @@ import pandas as pd
 from pyarrow import ArrowInvalid
 
 from servesim.check import ConfigError, Problem
-from servesim.report.frontier.page import Sweep
+from servesim.report.frontier.drawing import Sweep
 from servesim.sweeps.flat import flatten
 from servesim.sweeps.study import Study
+from servesim.sweeps.sweep import STUDY
 from servesim.sweeps.table import NAME, read_table
 
-STUDY, SUMMARY, REQUESTS = "study.yaml", "summary.json", "requests.parquet"
+SUMMARY, REQUESTS = "summary.json", "requests.parquet"
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from dash import dcc, html
 from rich.console import Console
 
 from servesim.check import Problem
-from servesim.report.dashboard.charts import Points, Titled, distributions, themed
+from servesim.report.dashboard.charts import Titled, distributions, names, themed
 from servesim.report.dashboard.state import State
 from servesim.report.dashboard.whatif import Answer
 from servesim.report.frontier.details import figure
+from servesim.report.frontier.drawing import Drawing
 from servesim.report.metrics import (
     ATTAINMENT,
     COST,
@@ -93,11 +94,11 @@ def cards(charts: Sequence[Titled], mode: Mode, kind: str) -> list[html.Div]:
     return [_card(chart, mode, {"type": kind, "name": chart.title}) for chart in charts]
 
 
-def legend(points: Points) -> dcc.Checklist:
+def legend(drawing: Drawing) -> dcc.Checklist:
     """Return a switch for each configuration of a sweep, which shows how it is drawn."""
     options = [
         {"label": html.Span([html.Img(src=_image(style.swatch()), alt=""), name]), "value": f"c{number}"}
-        for number, (style, name) in enumerate(zip(points.chosen, points.names(), strict=True))
+        for number, (style, name) in enumerate(zip(drawing.chosen, names(drawing), strict=True))
     ]
     return dcc.Checklist(id="shown", options=options, value=[each["value"] for each in options], inline=True)
 
