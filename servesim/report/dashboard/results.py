@@ -207,7 +207,8 @@ def _notes(summary: Mapping[str, Any]) -> Iterator[str]:
     if not summary["accounting"]["clean"]:
         yield "not clean: requests were dropped, timed out or left over"
     if summary["goodput"]["met"] is False:
-        yield f"SLO missed: less than {summary['goodput']['target']:.4g} of the requests meet its limits"
+        target = f"{100 * summary['goodput']['target']:.6g}%"
+        yield f"SLO missed: less than {target} of the requests are within its limits"
     yield from notes(summary, ())
 
 

@@ -294,6 +294,11 @@ def test_a_loaded_sweep_is_judged_anew_without_running_it(opened: Callable[..., 
     (missed,) = [trace for trace in page.drawn("SLO") if trace["mode"] == "markers"]
     assert set(missed["y"]) == {0}
     assert min(met["y"]) > 0
+    point = page.page.locator(".js-plotly-plot .scatterlayer .point").first.bounding_box()
+    page.page.mouse.move(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
+    page.page.mouse.click(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
+    page.page.wait_for_function("() => document.querySelector('#picked').textContent.startsWith('servesim ')")
+    assert "workload.arrivals.rate_rps=2" in page.page.locator("#picked").inner_text()
     page.page.locator("#shown label").first.click()
     page.page.wait_for_function("() => !document.querySelector('.js-plotly-plot .scatterlayer .point')")
     page.check()
