@@ -16,7 +16,7 @@ from servesim.config.names import nearest
 from servesim.config.overrides import place
 from servesim.frontier.replications import compared, over_seeds, settings
 from servesim.screen.console import console
-from servesim.screen.figures import counted
+from servesim.screen.figures import counted, signed
 from servesim.screen.progress import points_bar
 from servesim.screen.sweep import Column, counts, error_lines, print_sweep
 from servesim.sweeps.grid import folded, grid
@@ -180,9 +180,9 @@ def _differences(study: Study, table: pd.DataFrame, means: pd.DataFrame, figure:
         found = found.groupby(["variant", *keys[:-1]], sort=False, dropna=False).tail(1)
     for row in found.to_dict("records"):
         where = ", ".join(f"{key}={row[key]}" for key in keys)
-        ends = "" if pd.isna(row["low"]) else f" [{row['low']:+.3g}, {row['high']:+.3g}]"
+        ends = "" if pd.isna(row["low"]) else f" [{signed(row['low'])}, {signed(row['high'])}]"
         at = f" at {where}" if where else ""
-        yield f"{row['variant']} - {study.baseline}: {row['difference']:+.3g}{ends} {figure}{at}"
+        yield f"{row['variant']} - {study.baseline}: {signed(row['difference'])}{ends} {figure}{at}"
     if len(found):
         yield ""
 

@@ -27,14 +27,18 @@ def replicate_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
 
     s is the sample's standard deviation (n - 1), t the quantile of Student's distribution with n - 1
     degrees of freedom at (1 + confidence) / 2 (Law, Simulation Modeling and Analysis, 2015, section 4.5).
-    NaN values are replications without a figure, and left out.
+    NaN values are replications without a figure, and left out. Equal values have an interval without a width,
+    whatever a sum of them is rounded to.
     """
     sample = _known(values)
     if not len(sample):
         return Interval(nan, nan, nan, 0)
-    mean = float(np.mean(sample))
+    same = bool((sample == sample[0]).all())
+    mean = float(sample[0] if same else np.mean(sample))
     if len(sample) == 1:
         return Interval(mean, nan, nan, 1)
+    if same:
+        return Interval(mean, mean, mean, len(sample))
     quantile = float(stdtrit(len(sample) - 1, (1 + confidence) / 2))
     half = quantile * float(np.std(sample, ddof=1)) / sqrt(len(sample))
     return Interval(mean, mean - half, mean + half, len(sample))

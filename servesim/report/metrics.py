@@ -25,6 +25,16 @@ _RATES = {
     "output_tokens": ("Output throughput", "tokens/s"),
     "total_tokens": ("Input and output throughput", "tokens/s"),
 }
+_SHARES = {
+    "compute": (
+        "Compute",
+        "% of peak",
+        "FLOPs over what the GPUs could do at the peak of the weights' format",
+    ),
+    "bandwidth": ("Bandwidth", "% of peak", "bytes of weights and KV over what HBM could move"),
+    "kv_cache": ("KV cache", "% of blocks", "KV blocks held, over those that there are"),
+    "busy": ("Time in steps", "% of time", "time spent in steps"),
+}
 _COSTS = {
     "million_output_tokens": "million output tokens",
     "million_total_tokens": "million tokens, input and output",
@@ -117,11 +127,19 @@ def _cost(column: str, name: str, *rest: str) -> Metric | None:
     return None
 
 
+def _share(column: str, name: str, *rest: str) -> Metric | None:
+    if rest or name not in _SHARES:
+        return None
+    said, unit, definition = _SHARES[name]
+    return Metric(column, f"{said} ({unit})", "%", 100.0, definition=f"{definition}: mean over paid GPU time")
+
+
 _MAKERS: dict[str, Callable[..., Metric | None]] = {
     "latency": _latency,
     "throughput": _rate,
     "goodput": _goodput,
     "cost": _cost,
+    "utilisation": _share,
 }
 
 OUTPUT = metric("throughput.output_tokens_per_s_per_gpu")

@@ -17,6 +17,11 @@ def number(value: float | None, scale: float = 1.0) -> str:
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
+def signed(value: float) -> str:
+    """Return a difference as :func:`number` writes it, with its sign."""
+    return f"{'-' if value < 0 else '+'}{number(abs(value))}"
+
+
 def percent(share: float | None, decimals: int = 1) -> str:
     """Return a share of 1 in per cent, cut, not rounded: what falls short of 100% never reads as 100%."""
     if share is None:

@@ -32,6 +32,11 @@ def test_more_confidence_is_a_wider_interval_around_the_same_mean(values: list[f
     assert wide.low <= narrow.low <= narrow.mean == wide.mean <= narrow.high <= wide.high
 
 
+@given(st.floats(-1e3, 1e3), st.integers(2, 9))
+def test_equal_replications_have_an_interval_without_a_width(value: float, count: int) -> None:
+    assert replicate_interval([value] * count) == (value, value, value, count)
+
+
 def test_one_replication_has_no_interval_and_none_has_nothing() -> None:
     one = replicate_interval([3.0, math.nan])
     assert (one.mean, one.n) == (3.0, 1)

@@ -17,6 +17,7 @@ from servesim.report.metrics import SHOWN, metric
         ("goodput.attainment", "SLO attainment (% of requests)", 1),
         ("goodput.requests_per_s_per_gpu", "Goodput (requests/s per GPU)", 1),
         ("cost.usd_per_good_request", "Cost ($ per request that met the SLO)", -1),
+        ("utilisation.compute", "Compute (% of peak)", 0),
     ],
 )
 def test_known_figures_have_a_title_with_their_unit(column, title, best):

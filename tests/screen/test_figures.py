@@ -1,6 +1,6 @@
 """How figures are written."""
 
-from servesim.screen.figures import counted, dollars, money, number, percent, typed
+from servesim.screen.figures import counted, dollars, money, number, percent, signed, typed
 
 
 def test_figures_have_three_digits_and_their_thousands_marked() -> None:
@@ -8,6 +8,7 @@ def test_figures_have_three_digits_and_their_thousands_marked() -> None:
         *("-", "0", "0.0123", "12.3"),
         *("1,000", "1,234,568"),
     ]
+    assert [signed(value) for value in (0.0, -0.01234, 1234.5)] == ["+0", "-0.0123", "+1,234"]
     assert [dollars(value) for value in (None, 0.0, 0.1234, 12.345, 12345.6, 0.01)] == [
         *("-", "$0.00", "$0.12", "$12.35", "$12,345.60", "$0.01"),
     ]

@@ -1,0 +1,1 @@
+"""Studies: what each asks, how to run it, and what came out."""

@@ -1,0 +1,1 @@
+"""How much of a GPU's arithmetic one user leaves idle."""

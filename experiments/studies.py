@@ -1,0 +1,127 @@
+"""The studies whose tables and figures ``python -m experiments`` makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import plotly.graph_objects as go
+
+from experiments.one_user.roofline import figure as steps_on_the_roofline
+from servesim.report.frontier.page import Drawing, Sweep
+from servesim.report.frontier.points import short_names, written
+from servesim.report.metrics import COST, GOODPUT_PER_GPU, INTERACTIVITY, OUTPUT, Metric, metric
+from servesim.report.theme import plain
+
+_GOODPUT, _MET = GOODPUT_PER_GPU.column, "goodput.attainment"
+_TTFT, _TPOT, _SEEN = "latency.ttft_s.p99", "latency.tpot_s.p99", INTERACTIVITY.column
+_TITLE = {"font": {"size": 14}, "x": 0.02, "xanchor": "left", "y": 0.98, "yanchor": "top"}
+
+#: Returns a figure of a study, or of one of its panels.
+Figure = Callable[[Drawing], go.Figure]
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is shown of a study.
+
+    Attributes:
+        name: of its folder, and of ``conf/experiment/<name>.yaml``.
+        columns: figures of the table.
+        figure: draws it.
+        panels: axes; each combination of their values has a figure of its own.
+        difference: the figure that the table compares with the baseline; empty: none.
+
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    figure: Figure
+    panels: tuple[str, ...] = ()
+    difference: str = ""
+
+    def figures(self, sweep: Sweep) -> Mapping[str, go.Figure]:
+        """Return the figures of a sweep by the names of their files, without the ending."""
+        if not self.panels:
+            return {"figure": _with_legend(self.figure(Drawing.of(sweep)))}
+        found = {}
+        names = short_names(self.panels).values()
+        for values, rows in sweep.table.groupby(list(self.panels), sort=False):
+            part = replace(sweep, table=rows.reset_index(drop=True))
+            said = [
+                text if isinstance(text, str) else f"{name}={written(text)}"
+                for name, text in zip(names, values, strict=True)
+            ]
+            drawn = _with_legend(self.figure(Drawing.of(part)))
+            drawn.update_layout(title={"text": plain(", ".join(said)), **_TITLE}, margin={"t": 72})
+            found["_".join(written(value) for value in values)] = drawn
+        return found
+
+
+def _with_legend(figure: go.Figure) -> go.Figure:
+    """Return a figure with a legend of its points, which a page has beside its charts."""
+    figure.for_each_trace(lambda trace: trace.update(showlegend=trace.mode == "markers"))
+    return figure.update_layout(showlegend=True)
+
+
+def _front(x: Metric, y: Metric) -> Figure:
+    """Return what draws one figure against another, with the Pareto front."""
+    return lambda drawing: drawing.front("", x, y, "").figure
+
+
+def _over_load(column: str) -> Figure:
+    """Return what draws a figure against the load."""
+    return lambda drawing: drawing.loaded("", metric(column), "").figure
+
+
+STUDIES = (
+    Study(
+        "one_user",
+        ("utilisation.compute", "utilisation.bandwidth", _SEEN, OUTPUT.column, COST.column),
+        lambda drawing: steps_on_the_roofline(),
+    ),
+    Study(
+        "batching_frontier",
+        (_GOODPUT, _MET, _TTFT, _TPOT, OUTPUT.column, COST.column),
+        _front(INTERACTIVITY, OUTPUT),
+        difference=_GOODPUT,
+    ),
+    Study(
+        "three_schedulers",
+        (_GOODPUT, _MET, _TTFT, _TPOT, OUTPUT.column),
+        _over_load(_GOODPUT),
+        panels=("workload/lengths",),
+        difference=_GOODPUT,
+    ),
+    Study(
+        "pd_ratio",
+        (_GOODPUT, _MET, _TTFT, _TPOT),
+        _over_load(_GOODPUT),
+        panels=("workload/lengths", "slo.tpot_s"),
+        difference=_GOODPUT,
+    ),
+    Study(
+        "tp_choice",
+        (_GOODPUT, _MET, _TTFT, _SEEN, OUTPUT.column, COST.column),
+        _front(INTERACTIVITY, OUTPUT),
+        difference=_GOODPUT,
+    ),
+    Study(
+        "quantisation",
+        (OUTPUT.column, _SEEN, "latency.tpot_s.p50", _TTFT, COST.column),
+        _front(INTERACTIVITY, OUTPUT),
+        difference=OUTPUT.column,
+    ),
+    Study(
+        "kv_wall",
+        (OUTPUT.column, "utilisation.kv_cache", "utilisation.compute", "latency.ttft_s.p50", _SEEN),
+        _over_load(OUTPUT.column),
+        panels=("workload/lengths",),
+        difference=OUTPUT.column,
+    ),
+    Study(
+        "gpu_frontier",
+        (_GOODPUT, _MET, _TTFT, _SEEN, OUTPUT.column, COST.column),
+        _front(INTERACTIVITY, COST),
+    ),
+)

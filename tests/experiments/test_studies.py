@@ -1,0 +1,118 @@
+"""Each study runs at a small size, and what it claims holds there: signs and orders, not figures."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from servesim.cli import main
+from servesim.sweeps.table import read_table
+
+OUTPUT, GOODPUT = "throughput.output_tokens_per_s_per_gpu", "goodput.requests_per_s"
+USERS, RATE = "workload.arrivals.concurrency", "workload.arrivals.rate_rps"
+
+#: Runs a study with changes, and returns its table.
+Run = Callable[..., pd.DataFrame]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def table(name: str, *changes: str) -> pd.DataFrame:
+        assert main([f"experiment={name}", "seed=0", *changes]) == 0
+        return read_table(tmp_path / "sweeps" / name)
+
+    return table
+
+
+def of(table: pd.DataFrame, column: str, *where: str) -> pd.Series:
+    """Return a figure by the axes ``where``."""
+    return table.set_index(list(where))[column]
+
+
+def test_one_user_leaves_nearly_all_arithmetic_idle(run: Run) -> None:
+    table = run("one_user", f"{USERS}=1,16", "workload.requests=48")
+    compute = of(table, "utilisation.compute", "variant", "calibration", USERS)
+    bandwidth = of(table, "utilisation.bandwidth", "variant", "calibration", USERS)
+    ridge = 989.4e12 / 3.35e12  # FLOPs per byte; a decode step for one user has about one
+    assert compute["answers", "roofline", 1] == pytest.approx(1 / ridge, rel=0.05)
+    assert bandwidth["answers", "roofline", 1] == pytest.approx(1, abs=0.02)
+    assert compute["answers", "auto", 1] < compute["answers", "roofline", 1]
+    assert compute["prompts", "auto", 1] > 100 * compute["answers", "auto", 1]
+    assert compute["answers", "auto", 16] > 10 * compute["answers", "auto", 1]
+
+
+def test_continuous_batching_beats_static_at_equal_load(run: Run) -> None:
+    table = run("batching_frontier", f"{RATE}=2", "workload.requests=150")
+    good, ttft = (of(table, name, "variant") for name in (GOODPUT, "latency.ttft_s.p99"))
+    assert good["continuous"] > 2 * max(good["static"], good["static of 256"])
+    assert ttft["continuous"] < ttft["static"] / 10
+
+
+def test_small_chunks_spare_the_decodes_and_delay_the_prompts(run: Run) -> None:
+    table = run("batching_frontier", f"{RATE}=16", "workload.requests=600")
+    ttft, tpot = (of(table, f"latency.{name}_s.p99", "variant") for name in ("ttft", "tpot"))
+    assert tpot["small chunks"] < tpot["continuous"]
+    assert ttft["small chunks"] > ttft["continuous"]
+
+
+@pytest.mark.slow
+def test_continuous_batching_serves_every_traffic_best_within_a_relaxed_slo(run: Run) -> None:
+    table = run("three_schedulers", "workload.requests=1000", "experiment.load.points=6")
+    best = table.groupby(["workload/lengths", "variant"])[GOODPUT].max().unstack()
+    assert (best.idxmax(axis=1) == "continuous").all()
+    assert (best.static < best.disaggregated).all()
+
+
+def test_prefill_on_its_own_spares_the_decodes(run: Run) -> None:
+    changes = (f"{RATE}=8", "workload.requests=200", "slo.tpot_s=0.025")
+    table = run("pd_ratio", *changes)
+    tpot = of(table, "latency.tpot_s.p99", "workload/lengths", "variant")
+    assert tpot["code", "3:1"] < tpot["code", "together"]
+    assert tpot["conversation", "2:2"] < tpot["conversation", "together"]
+
+
+@pytest.mark.slow
+def test_disaggregation_pays_only_within_a_tight_limit_and_in_the_right_ratio(run: Run) -> None:
+    table = run("pd_ratio", "workload.requests=600", "workload/lengths=conversation")
+    best = table.groupby(["slo.tpot_s", "variant"])[GOODPUT].max()
+    assert best[0.025, "2:2"] > best[0.025, "together"] > best[0.025, "1:3"]
+    assert best[0.05, "2:2"] < best[0.05, "together"]
+
+
+def test_wide_engines_are_fast_and_narrow_ones_carry_more(run: Run) -> None:
+    table = run("tp_choice", f"{RATE}=1,24", "workload.requests=800")
+    tpot = of(table, "latency.tpot_s.p50", "variant", RATE)
+    output = of(table, OUTPUT, "variant", RATE)
+    assert tpot["1 of TP8", 1] < tpot["2 of TP4", 1] < tpot["4 of TP2", 1]
+    assert output["1 of TP8", 24] < output["2 of TP4", 24] < output["4 of TP2", 24]
+
+
+def test_fewer_bits_buy_most_where_bandwidth_binds(run: Run) -> None:
+    table = run("quantisation", f"{USERS}=1,64", "workload.requests=256")
+    tpot = of(table, "latency.tpot_s.p50", "variant", USERS)
+    gain = {name: tpot["bf16", 1] / tpot[name, 1] for name in ("fp8", "int4")}
+    assert 1 < gain["fp8"] < 2 < 4 / gain["int4"]
+    assert gain["int4"] > tpot["bf16", 64] / tpot["int4", 64]
+
+
+def test_memory_is_full_before_arithmetic_is(run: Run) -> None:
+    table = run("kv_wall", "workload/lengths=long_context", f"{USERS}=16,64", "workload.requests=256")
+    kv, compute = (of(table, f"utilisation.{name}", "variant", USERS) for name in ("kv_cache", "compute"))
+    output = of(table, OUTPUT, "variant", USERS)
+    assert kv["H100", 64] > 0.95 > 0.7 > compute["H100", 64]
+    assert output["H100", 64] < output["H100", 16]
+    assert output["H200", 64] > output["H100", 64]
+    assert output["H100 with FP8 KV", 64] == pytest.approx(output["H200", 64], rel=0.1)
+
+
+def test_the_newest_gpu_is_the_fastest_and_idle_ones_are_dear(run: Run) -> None:
+    table = run("gpu_frontier", f"{RATE}=1,16", "workload.requests=300")
+    tpot = of(table, "latency.tpot_s.p50", "gpu", RATE)
+    cost = of(table, "cost.usd_per_million_output_tokens", "gpu", RATE)
+    assert tpot["b200-sxm", 1] < tpot["h200-sxm", 1] < tpot["h100-sxm", 1]
+    assert tpot["h100-sxm", 1] < tpot["a100-sxm-80gb", 1] < tpot["l40s", 1]
+    assert cost.xs(1, level=RATE).idxmin() == "l40s"
+    assert cost.xs(16, level=RATE).idxmin() in {"h100-sxm", "h200-sxm"}
