@@ -127,7 +127,7 @@ class Scenario:
         gpu, scheduler = pool.gpu or self.gpu, self.scheduler
         sheet = self._sheet(pool)
         max_model_len = self._max_model_len(sheet)
-        sequences, tokens = self._step_limits
+        sequences, tokens = self.step_limits
         step_time = self.calibration.step_time(
             self.model,
             gpu,
@@ -152,14 +152,14 @@ class Scenario:
         )
 
     @cached_property
-    def _step_limits(self) -> tuple[int, int]:
+    def step_limits(self) -> tuple[int, int]:
         """Sequences and tokens that a step may have."""
         if isinstance(self.scheduler, Static):
             return self.scheduler.batch_size, STATIC_SLICE_TOKENS
         return self.scheduler.max_num_seqs, self.scheduler.max_num_batched_tokens
 
     def _sheet(self, pool: Pool) -> MemorySheet:
-        sequences, tokens = self._step_limits
+        sequences, tokens = self.step_limits
         return memory_sheet(
             self.model,
             pool.gpu or self.gpu,
