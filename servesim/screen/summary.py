@@ -83,7 +83,7 @@ def _sections(
     yield "Per user", _per_user(summary["latency"]["interactivity"])
     yield "Goodput", _goodput(summary["goodput"])
     yield "Cost", _cost(summary)
-    yield "Energy", _energy(summary["energy"])
+    yield "Energy", _energy(summary)
     yield "Load", _load(summary)
     yield "Notes", "\n".join(notes(summary, trace)) or "none"
     if folder is not None:
@@ -91,11 +91,12 @@ def _sections(
         yield "Files", f"{folder}/: {names}"
 
 
-def _energy(energy: Mapping[str, Any]) -> str:
-    weights = energy["power_weights"]
-    shares = (f"{number(weights[name])} x {name}" for name in ("compute", "bandwidth"))
-    modelled = f"board power modelled, with {' + '.join(shares)} share"
-    return f"{number(energy['joules_per_output_token'])} J per output token ({modelled})"
+def _energy(summary: Mapping[str, Any]) -> str:
+    """Tell the energy of a token, and what models the board's power."""
+    power = summary["scenario"]["board_power"]
+    fitted = ", fitted on measured power" if power.get("provenance") else ", not fitted"
+    joules = number(summary["energy"]["joules_per_output_token"])
+    return f"{joules} J per output token (board power modelled: {power['name']}{fitted})"
 
 
 def _model(scenario: Mapping[str, Any]) -> str:
@@ -200,7 +201,10 @@ def _goodput(goodput: Mapping[str, Any]) -> str:
     decimals = max(1, -int(per_cent.normalize().as_tuple().exponent))
     target = f"target {per_cent.normalize():f}%: {'met' if goodput['met'] else 'MISSED'}"
     rate = f"{number(goodput['requests_per_s'])} requests/s"
-    return f"{rate}; {percent(goodput['attainment'], decimals)} have {asked} ({target})"
+    left = counted(goodput["cut"], "request")
+    cut = f"; {left} cut at the horizon {'counts' if goodput['cut'] == 1 else 'count'} as missed"
+    shown = percent(goodput["attainment"], decimals)
+    return f"{rate}; {shown} have {asked} ({target}){cut if goodput['cut'] else ''}"
 
 
 def _cost(summary: Mapping[str, Any]) -> str:
