@@ -183,7 +183,7 @@ def test_a_release_candidate_comes_before_its_release() -> None:
 
 def test_without_the_package_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wheel, "PACKAGE", "a-package-that-nobody-has-installed")
-    with pytest.raises(SourceError, match=r"pip install 'servesim\[calibration\]'"):
+    with pytest.raises(SourceError, match=r"pip install -e '\.\[calibration\]'"):
         wheel.Wheel.installed()
 
 
