@@ -13,6 +13,7 @@ from typing import NoReturn
 from servesim import __version__
 from servesim.check import ConfigError, Problem
 from servesim.config.groups import Groups
+from servesim.config.names import is_slip, nearest
 
 CLEAN, WRONG_INPUT, NOT_CLEAN, INTERRUPTED = 0, 1, 3, 130
 
@@ -65,7 +66,8 @@ _GROUPS = (
     "board_power",
     "experiment",
 )
-_VERBS = ("plan", "dashboard", "memory", "validate")
+_VERBS = ("explain", "page", "trace")
+_LATER_VERBS = ("plan", "dashboard", "memory", "validate")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -96,6 +98,8 @@ def _dispatch(arguments: Sequence[str]) -> int:
         from servesim import pictures
 
         return {"page": pictures.page, "trace": pictures.trace}[arguments[0]](arguments[1:])
+    if arguments:
+        _refuse_a_misspelt_verb(arguments[0])
     options = _parser().parse_intermixed_args(arguments)
     if options.help:
         print(_help(options.config_dir))
@@ -147,12 +151,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _refuse_a_misspelt_verb(first: str) -> None:
+    """Name the verb that was meant before its options are taken for those of a run."""
+    close = None if "=" in first or first.startswith("-") else nearest(first, _VERBS)
+    if close and is_slip(first, close):
+        raise ConfigError([Problem(first, None, f"there is no such verb; did you mean {close}?")])
+
+
 def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
     if options.config_path:
         message = "would replace servesim's own files; use --config-dir"
         raise ConfigError([Problem("--config-path", None, message)])
     verb = next(iter(options.overrides), "")
-    if verb in _VERBS:
+    if verb in _LATER_VERBS:
         raise ConfigError([Problem(verb, None, "this verb is not part of this version; see servesim --help")])
 
 

@@ -193,8 +193,12 @@ class Scenario:
             message = f"must be at most the {sheet.kv_tokens} that the KV cache of {path} holds (tokens)"
             yield Problem("scheduler.max_model_len", given, message)
         elif isinstance(scheduler, Continuous) and not scheduler.can_schedule(longest):
-            message = f"must be at least max_model_len, {longest}, as prompts are not split (tokens per step)"
-            yield Problem("scheduler.max_num_batched_tokens", scheduler.max_num_batched_tokens, message)
+            tokens = scheduler.max_num_batched_tokens
+            message = (
+                f"must be at least max_model_len, {longest}, as prompts are not split (tokens per step); "
+                f"or set scheduler.max_model_len={tokens}, and longer requests are dropped or cut"
+            )
+            yield Problem("scheduler.max_num_batched_tokens", tokens, message)
 
 
 def _does_not_fit(model: Model, pool: Pool, sheet: MemorySheet) -> str:
