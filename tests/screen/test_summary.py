@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from servesim import load
 from servesim.screen.figures import dollars, number, percent
 from tests.screen.screens import DISAGGREGATED, printed_from, row, screen, summary_of, unwrapped
 
@@ -21,8 +22,11 @@ def test_the_figures_are_those_of_the_summary() -> None:
     ]
     assert dollars(summary["cost"]["usd_per_million_output_tokens"]) in printed
     assert f"{number(summary['energy']['joules_per_output_token'])} J per output token" in printed
-    assert "(board power modelled: a100, fitted on measured power)" in unwrapped(printed)
-    assert "(board power modelled: assumed, not fitted)" in unwrapped(screen("board_power=assumed"))
+    mean_w = summary["energy"]["joules"] / summary["window_s"] / 8
+    h100 = load().gpu
+    assert h100.idle_w < mean_w < h100.max_w
+    assert f"{number(mean_w)} W per GPU (modelled: a100, fitted on measured power)" in printed
+    assert "W per GPU (modelled: assumed, not fitted)" in screen("board_power=assumed")
 
 
 def test_the_memory_sheet_is_a_sum() -> None:
