@@ -6,7 +6,8 @@ import argparse
 import os
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
@@ -30,6 +31,8 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim explain --batch 64 --context 1400                    one step, operation by operation
   servesim page runs/2026-01-31_12-00-00                        charts of a run, or of a study
   servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
+  servesim plan model=llama3.1-8b workload.arrivals.rate_rps=40   the cheapest that meet the SLO
+  servesim dashboard sweeps                                     what-ifs and sweeps, in your browser
 
 Choose an option with group=name:
 {groups}
@@ -46,8 +49,7 @@ Set a value with key=value: scheduler.max_num_seqs=256, slo.ttft_s=0.5 or gpu.us
 
 A run writes its requests, steps, summary and configuration to runs/<date>_<time>/; a study writes
 its table and page to sweeps/<name>/, and goes on there where it was stopped. Exit status: 0 clean;
-1 error in the input; 3 not clean (requests were dropped, timed out or left over; in a study, a
-point failed).
+1 error in the input; 3 not clean (requests dropped, timed out or left over; a failed point).
 """
 _HELP_WIDTH, _HELP_INDENT = 100, 22
 
@@ -66,8 +68,15 @@ _GROUPS = (
     "board_power",
     "experiment",
 )
-_VERBS = ("explain", "page", "trace")
-_LATER_VERBS = ("plan", "dashboard", "memory", "validate")
+#: The verbs: the module of each, which has a function of the verb's name.
+_VERBS = {
+    "explain": "servesim.explain",
+    "plan": "servesim.plan",
+    "page": "servesim.pictures",
+    "trace": "servesim.pictures",
+    "dashboard": "servesim.dashboard",
+}
+_LATER = ("memory", "validate")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -90,16 +99,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _dispatch(arguments: Sequence[str]) -> int:
     """Answer what needs no scenario at once; the rest is worth importing Hydra and the simulator for."""
-    if arguments and arguments[0] == "explain":
-        from servesim.explain import explain
-
-        return explain(arguments[1:])
-    if arguments and arguments[0] in ("page", "trace"):
-        from servesim import pictures
-
-        return {"page": pictures.page, "trace": pictures.trace}[arguments[0]](arguments[1:])
-    if arguments:
-        _refuse_a_misspelt_verb(arguments[0])
+    verb = arguments[0] if arguments else ""
+    if verb in _VERBS:
+        run: Callable[[Sequence[str]], int] = getattr(import_module(_VERBS[verb]), verb)
+        return run(arguments[1:])
+    _refuse_a_misspelt_verb(verb)
     options = _parser().parse_intermixed_args(arguments)
     if options.help:
         print(_help(options.config_dir))
@@ -163,7 +167,7 @@ def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
         message = "would replace servesim's own files; use --config-dir"
         raise ConfigError([Problem("--config-path", None, message)])
     verb = next(iter(options.overrides), "")
-    if verb in _LATER_VERBS:
+    if verb in _LATER:
         raise ConfigError([Problem(verb, None, "this verb is not part of this version; see servesim --help")])
 
 

@@ -141,7 +141,6 @@ def test_a_run_that_leaves_requests_over_is_not_clean(capfd: pytest.CaptureFixtu
         ["gpu=mi300x", "seed=x"],
         ["-m", "gpu=h100-sxm,mi300x"],
         ["-m", "workload=trace", "workload/arrivals=gamma,poisson"],
-        ["plan"],
         ["nonsense"],
         ["--nonsense"],
         ["--config-dir", "nowhere"],

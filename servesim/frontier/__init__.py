@@ -1,1 +1,1 @@
-"""Frontiers: what no other configuration beats, how sure that is, and where curves turn."""
+"""Frontiers: what no other configuration beats, how sure that is, and which is the cheapest that will do."""

@@ -31,20 +31,14 @@ class _CountColumn(ProgressColumn):
 
 @contextmanager
 def progress_bar(
-    total: int | None, out: Console, patience_s: float = PATIENCE_S
+    total: int | None, out: Console, patience_s: float = PATIENCE_S, counted: str = "requests sent"
 ) -> Iterator[Callable[[int], None]]:
-    """Yield a function to tell how many requests have been sent; after a while a bar shows it.
+    """Yield a function to tell how many have been ``counted`` so far; after a while a bar shows it.
 
     There is no bar where ``out`` is no terminal; ``total`` is None where nobody knows it.
     """
-    bar = Progress(
-        TextColumn("requests sent"),
-        BarColumn(),
-        _CountColumn(),
-        TimeElapsedColumn(),
-        console=out,
-        transient=True,
-    )
+    columns = (TextColumn(counted), BarColumn(), _CountColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=out, transient=True)
     with _shown_later(bar, total, patience_s) as tell:
         yield lambda sent: tell(sent, total)
 

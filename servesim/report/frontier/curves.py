@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,10 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from servesim.frontier.knee import knee
-from servesim.frontier.pareto import on_front
 from servesim.report.frontier.bands import band
 from servesim.report.frontier.points import CLEAN, FAILED, SATURATED
 from servesim.report.frontier.style import Style
+from servesim.report.frontier.view import View
 from servesim.report.metrics import Metric
 from servesim.report.scale import Scale
 from servesim.report.theme import GREEN, NEUTRAL, blank, faint, plain
@@ -25,52 +24,6 @@ Trace = dict[str, Any]
 
 _OPEN = {CLEAN: "", SATURATED: "-open"}
 _NOT_CLEAN = "-open-dot"
-_REACH = 1.15  # of the highest point: bands that reach further are cut
-
-
-@dataclass(frozen=True)
-class View:
-    """Points seen by two of their figures, in the units of the axes."""
-
-    points: pd.DataFrame
-    x: Metric
-    y: Metric
-
-    def values(self, metric: Metric, end: str = "") -> Floats:
-        """Return a figure of every point, or the ``.low`` or ``.high`` end of its interval; NaN: none."""
-        column = f"{metric.column}{end}"
-        name = column if column in self.points else metric.column
-        values: Floats = self.points[name].to_numpy(float) * metric.scale
-        return np.where(np.isnan(values), self.values(metric), values) if end else values
-
-    @property
-    def there(self) -> NDArray[np.bool_]:
-        """Say which points have both figures; on a logarithmic axis, only what is positive has a place."""
-        sides = (self.values(self.x), self.x), (self.values(self.y), self.y)
-        there = [np.isfinite(values) & ((values > 0) | (not side.logarithmic)) for values, side in sides]
-        both: NDArray[np.bool_] = there[0] & there[1]
-        return both
-
-    def scale(self, metric: Metric) -> Scale:
-        """Return the axis: as long as the points need it, and a little longer for their intervals."""
-        values = self.values(metric)[self.there]
-        if metric.logarithmic or not len(values):
-            return Scale.around(values, metric.logarithmic)
-        highest = np.minimum(self.values(metric, ".high")[self.there].max(), _REACH * values.max())
-        return Scale.around(np.append(values, highest), False)
-
-    @property
-    def front(self) -> NDArray[np.bool_]:
-        """Say which points no other beats in both figures; only clean ones that are not saturated can."""
-        pairs = np.column_stack([self.values(self.x), self.values(self.y)])
-        eligible = (self.points.state == CLEAN).to_numpy() & self.there
-        return on_front(np.where(eligible[:, None], pairs, np.nan), [self.x.best > 0, self.y.best > 0])
-
-    def joined(self) -> NDArray[np.int64]:
-        """Return the points from which a line leads to the next: to the next load, and through no hole."""
-        config = self.points.config.to_numpy()
-        whole = self.there & ~self.points.hole.to_numpy(bool)
-        return np.flatnonzero((config[:-1] == config[1:]) & whole[:-1] & whole[1:])
 
 
 def curves(

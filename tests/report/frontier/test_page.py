@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from servesim.report.frontier.page import Sweep, limits_of, sweep_page
+from servesim.report.frontier.drawing import Sweep, limits_of
+from servesim.report.frontier.page import sweep_page
 from servesim.report.page import Choice
 from tests.browser import Open, Opened, numbers
 from tests.report.frontier.made import ERROR, INTERACTIVITY, OUTPUT, RATE, TTFT, sweep_table
