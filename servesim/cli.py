@@ -14,6 +14,7 @@ from typing import NoReturn
 from servesim import __version__
 from servesim.check import ConfigError, Problem
 from servesim.config.groups import Groups
+from servesim.config.names import is_slip, nearest
 
 CLEAN, WRONG_INPUT, NOT_CLEAN, INTERRUPTED = 0, 1, 3, 130
 
@@ -102,6 +103,7 @@ def _dispatch(arguments: Sequence[str]) -> int:
     if verb in _VERBS:
         run: Callable[[Sequence[str]], int] = getattr(import_module(_VERBS[verb]), verb)
         return run(arguments[1:])
+    _refuse_a_misspelt_verb(verb)
     options = _parser().parse_intermixed_args(arguments)
     if options.help:
         print(_help(options.config_dir))
@@ -151,6 +153,13 @@ def _parser() -> argparse.ArgumentParser:
     action.add_argument("-sc", "--shell-completion", action="store_true")
     action.add_argument("--hydra-help", action="store_true")
     return parser
+
+
+def _refuse_a_misspelt_verb(first: str) -> None:
+    """Name the verb that was meant before its options are taken for those of a run."""
+    close = None if "=" in first or first.startswith("-") else nearest(first, _VERBS)
+    if close and is_slip(first, close):
+        raise ConfigError([Problem(first, None, f"there is no such verb; did you mean {close}?")])
 
 
 def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
