@@ -25,6 +25,8 @@ from servesim.cost.work import Work
 #: The most sequences for which a step is tabulated in advance; few runs have more, and the tables grow.
 MANY = 256
 
+_TABLES = 5  # arrays that a file of tables holds
+
 
 class FittedStepTime:
     """Step times of one replica from fitted kernels (see :class:`StepTime`).
@@ -113,7 +115,8 @@ class FittedStepTime:
     def _compile(self, reach: tuple[int, int, int], inputs: tuple[object, ...]) -> None:
         """Let the tables reach this far: as an earlier run has left them on disk, or anew."""
         name = tables.name_of(inputs, reach)
-        if (found := tables.read(name)) is None:
+        found = tables.read(name)
+        if found is None or len(found) != _TABLES:
             self._reach(*reach)
             made = (self._dense_s, self._slower_s, self._rows_s, self._beside_s, self._straight[1:])
             tables.write(name, [np.array(each, dtype=np.float64).ravel() for each in made])
