@@ -21,6 +21,16 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+#: Bounds of many fields. Beyond any study, and yet such that the arithmetic of a run stays sound: on a clock
+#: of doubles that shows 32 years, a tenth of a microsecond can still be told.
+MOST_S = 1e9
+#: Bytes or operations per second: a hundred thousand of today's GPUs in one.
+MOST_PER_S = 1e21
+#: Bytes of a memory: a hundred million GPUs in one.
+MOST_BYTES = 10**19
+#: Factors, weights and shares that may be above 1.
+LEAST_FACTOR, MOST_FACTOR = 1e-9, 1e6
+
 
 @dataclass(frozen=True)
 class Problem:

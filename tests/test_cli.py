@@ -112,7 +112,7 @@ def test_every_job_runs_and_the_worst_status_counts(here: Path, capfd: pytest.Ca
     printed, complaints = capfd.readouterr()
     outcomes = [" ".join(line.split()[10:]) for line in printed.splitlines()[7:10]]
     assert outcomes == ["met", "MISSED, NOT CLEAN", "error"]
-    assert "horizon_s = -1: must be above 0 (s)" in complaints
+    assert "horizon_s = -1: must be above 0 and at most 1e+09 (s)" in complaints
     assert main(["-m", SMALL, "horizon_s=2,null"]) == 3
 
 

@@ -25,6 +25,9 @@ from servesim.cost.work import Work
 #: The most sequences for which a step is tabulated in advance; few runs have more, and the tables grow.
 MANY = 256
 
+#: The most tokens of a step that are tabulated in advance, whatever the engine's limit is.
+LONGEST = 131_072
+
 _TABLES = 5  # arrays that a file of tables holds
 
 
@@ -78,7 +81,7 @@ class FittedStepTime:
         self._pieces: list[list[Piece | None]] = [[]]
         self.coverage = Coverage(model, gpus, self._layer, kernels, graphs, (self._step_s, self._sequence_s))
         many = min(max_num_seqs, MANY)
-        reach = (max(max_num_seqs, max_num_batched_tokens), many, many)
+        reach = (min(max(max_num_seqs, max_num_batched_tokens), LONGEST), many, many)
         self._compile(reach, (model, gpu, gpus, kv_cache_dtype, kernels, overhead, graphs.sizes))
 
     # ---- the hot path

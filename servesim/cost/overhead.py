@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from servesim.check import quantity
+from servesim.check import MOST_FACTOR, quantity
+
+#: A quarter of an hour for one step: a run has many of them.
+MOST_STEP_S = 1e3
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class EngineOverhead:
     name: str = quantity()
     engine: str = quantity()
     engine_version: str = quantity()
-    step_s: float = quantity("s", at_least=0)
-    sequence_s: float = quantity("s per sequence", at_least=0)
-    prefill_factor: float = quantity(at_least=1)
+    step_s: float = quantity("s", at_least=0, at_most=MOST_STEP_S)
+    sequence_s: float = quantity("s per sequence", at_least=0, at_most=MOST_STEP_S)
+    prefill_factor: float = quantity(at_least=1, at_most=MOST_FACTOR)
     provenance: Mapping[str, Any] | None = field(default=None, compare=False)

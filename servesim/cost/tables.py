@@ -4,7 +4,7 @@ On disk they lie in the user's cache folder (or the one that the environment var
 names; none where it is empty) under the hash of all that decides them: their inputs, the source code of this
 package, and the machine with its NumPy, whose last digits may differ from another's. They are read as they
 were written, to the bit, so results do not depend on whether there is a cache. A folder that cannot be
-written, or a file that is not what was written, is passed over. Whatever else lies in the folder is left alone.
+written, or a file that is not what was written, is passed over. What else lies in the folder is left alone.
 """
 
 from __future__ import annotations

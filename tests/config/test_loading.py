@@ -118,7 +118,7 @@ def test_everything_wrong_is_listed_at_once() -> None:
         "seed = -1",
     ]
     assert "did you mean scheduler.max_num_seqs?" in found[3]
-    assert "above 0 (requests/s)" in found[4]
+    assert "at least 1e-09 and at most 1e+09 (requests/s)" in found[4]
 
 
 def test_what_does_not_fit_together_is_listed_beside_what_is_wrong_alone() -> None:

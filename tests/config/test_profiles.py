@@ -80,7 +80,7 @@ def test_an_engine_without_profiles_is_refused() -> None:
 
 def test_wrong_coefficients_are_told_with_their_place(tmp_path: Path) -> None:
     folder = own_folder(tmp_path)
-    with pytest.raises(ConfigError, match=r"calibration.gemm.bf16.tile_rate = -1.* must be above 0"):
+    with pytest.raises(ConfigError, match=r"calibration.gemm.bf16.tile_rate = -1.* must be at least 1e-09"):
         load("calibration=h100-sxm-made", "calibration.gemm.bf16.tile_rate=-1", config_dir=folder)
 
 

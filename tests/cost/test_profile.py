@@ -65,7 +65,7 @@ def test_the_made_profile_is_free_of_problems() -> None:
 @pytest.mark.parametrize(
     ("values", "line"),
     [
-        (said("gemm", "bf16", tile_rate=-1.0), "gemm.bf16.tile_rate = -1.0: must be above 0"),
+        (said("gemm", "bf16", tile_rate=-1.0), "gemm.bf16.tile_rate = -1.0: must be at least 1e-09"),
         (said("gemm", "bf16", tile_rat=1.0), "gemm.bf16.tile_rat = 1.0: unknown coefficient"),
         (said("gemm", "bf16", launch_s=None), "gemm.bf16.launch_s: is missing"),
         (said("gemm", bf16=None), "gemm.bf16: is missing"),

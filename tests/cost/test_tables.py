@@ -178,7 +178,8 @@ def test_a_file_that_would_be_too_large_is_not_written(folder: Path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "words", [[], [0], [-1], [2, 1], [1, 3, 0], [2, -1, 2, 0], [10**9, 1, 0], [1, 0], [4, 1, 1, 1, 0, 0, 0, 0]]
+    "words",
+    [[], [0], [-1], [2, 1], [1, 3, 0], [2, -1, 2, 0], [10**9, 1, 0], [1, 0], [4, 1, 1, 1, 0, 0, 0, 0]],
 )
 def test_a_file_of_another_shape_is_made_anew(words: list[int], folder: Path) -> None:
     made = told(built())
