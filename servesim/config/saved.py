@@ -12,7 +12,7 @@ from servesim.config.groups import conf_dir
 from servesim.config.kinds import KINDS
 from servesim.config.loading import from_values
 from servesim.config.profiles import read_profile
-from servesim.cost.profile import Profile
+from servesim.cost.profile import Profile, profile_problems
 
 #: What pools do not depend on: a trace may have moved since, and a router may be a user's own.
 _ANY_TRAFFIC = {
@@ -65,7 +65,11 @@ def _profile(said: Mapping[str, Any], folders: Sequence[Path]) -> dict[str, Any]
     """Return what the file of a profile says, if it is the one that the run had."""
     paths = [folder / "calibration" / f"{said['name']}.yaml" for folder in folders]
     found = [read_profile(path) for path in paths if path.exists()]
-    same = [values for values in found if Profile(**values).hash == said["hash"]]
+    same = [
+        values
+        for values in found
+        if not any(profile_problems(values, "")) and Profile(**values).hash == said["hash"]
+    ]
     if not same:
         message = "has changed since the run" if found else "is not in conf/calibration"
         raise ConfigError([Problem("calibration", said["name"], message)])
