@@ -18,12 +18,23 @@ from calibration.fit import decode_attention, gemm, prefill_attention
 from calibration.fit.errors import Errors
 from calibration.fit.job import Array
 from calibration.sources import llmservingsim, vidur
+from calibration.sources.tidy import SourceError
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.all_reduce import AllReduce
 from servesim.cost.kernels.decode_attention import DecodeAttention
 from servesim.cost.kernels.elementwise import Elementwise
 from servesim.cost.kernels.gemm import Gemm
 from servesim.cost.kernels.prefill_attention import PrefillAttention
+
+#: The files, and the profiles that they are compared with.
+VIDUR_MLP = "vidur_h100_llama2_70b_mlp.csv.gz"
+VIDUR_ALL_REDUCE = "vidur_h100_dgx_all_reduce.csv.gz"
+H100_LAYERS = "llmservingsim_h100_llama70b_tp4_layers.csv.gz"
+H100_ATTENTION = "llmservingsim_h100_llama70b_tp4_attention.csv.gz"
+RTX_DENSE = "llmservingsim_rtxpro6000_llama8b_tp1_dense.csv"
+RTX_ATTENTION = "llmservingsim_rtxpro6000_llama8b_tp1_attention.csv"
+FILES = (VIDUR_MLP, VIDUR_ALL_REDUCE, H100_LAYERS, H100_ATTENTION, RTX_DENSE, RTX_ATTENTION)
+PROFILES = ("h100-sxm-vllm", "rtx-pro-6000-vllm")
 
 #: Bytes per element of a row: a norm reads and writes it and the residual (vLLM: fused_add_rms_norm), rotary
 #: embedding reads and writes it, the activation reads gate and up and writes their product.
@@ -42,26 +53,29 @@ class Finding(NamedTuple):
 
 
 def findings(folder: Path, profiles: Path) -> Iterator[Finding]:
-    """Yield the errors on every table of ``folder``, with the profiles of ``profiles``."""
+    """Yield the errors on every table of ``folder``, with the profiles of ``profiles``.
+
+    Raises:
+        SourceError: where files are missing, or there is no profile that they could be compared with.
+    """
+    _refuse_what_is_missing(folder, profiles)
     llama70b, llama8b = model_named("llama3.1-70b"), model_named("llama3.1-8b")
     h100, rtx = "h100-sxm", "rtx-pro-6000"
     tables: list[tuple[str, dict[str, pd.DataFrame]]] = [
-        (h100, vidur.mlp(folder / "vidur_h100_llama2_70b_mlp.csv.gz", h100)),
-        (h100, {"all_reduce": vidur.all_reduce(folder / "vidur_h100_dgx_all_reduce.csv.gz", h100)}),
+        (h100, vidur.mlp(folder / VIDUR_MLP, h100)),
+        (h100, {"all_reduce": vidur.all_reduce(folder / VIDUR_ALL_REDUCE, h100)}),
         (
             h100,
-            llmservingsim.layers(folder / "llmservingsim_h100_llama70b_tp4_layers.csv.gz", llama70b, h100),
+            llmservingsim.layers(folder / H100_LAYERS, llama70b, h100),
         ),
-        (h100, llmservingsim.attention(folder / "llmservingsim_h100_llama70b_tp4_attention.csv.gz", h100)),
+        (h100, llmservingsim.attention(folder / H100_ATTENTION, h100)),
         (
             rtx,
-            llmservingsim.dense(folder / "llmservingsim_rtxpro6000_llama8b_tp1_dense.csv", llama8b, 1, rtx),
+            llmservingsim.dense(folder / RTX_DENSE, llama8b, 1, rtx),
         ),
         (
             rtx,
-            llmservingsim.mixed_attention(
-                folder / "llmservingsim_rtxpro6000_llama8b_tp1_attention.csv", llama8b, 1, rtx
-            ),
+            llmservingsim.mixed_attention(folder / RTX_ATTENTION, llama8b, 1, rtx),
         ),
     ]
     for gpu_name, by_operation in tables:
@@ -70,6 +84,14 @@ def findings(folder: Path, profiles: Path) -> Iterator[Finding]:
             said = yaml.safe_load(path.read_text())
             for operation, rows in by_operation.items():
                 yield from _compared(said, gpu_named(gpu_name), operation, rows)
+
+
+def _refuse_what_is_missing(folder: Path, profiles: Path) -> None:
+    """Raise one error that lists the files which are not there."""
+    if missing := [name for name in FILES if not (folder / name).is_file()]:
+        raise SourceError(f"{folder}: there is no {', no '.join(missing)}")
+    if not any((profiles / f"{name}.yaml").is_file() for name in PROFILES):
+        raise SourceError(f"{profiles}: holds neither of the profiles {' and '.join(PROFILES)}")
 
 
 def _compared(said: dict[str, Any], gpu: Gpu, operation: str, rows: pd.DataFrame) -> Iterator[Finding]:

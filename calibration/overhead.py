@@ -57,6 +57,14 @@ sequence_s: {sequence_s}
 # What prefill tokens take, in units of their kernels' time.
 prefill_factor: {prefill_factor}
 
+# Model and GPU of the runs; the terms are taken over to every other.
+model: {model}
+gpu: {gpu}
+
+# Sequences of a step that the fitted runs had: the host's time of more is extrapolated.
+ranges:
+  sequences: [{fewest}, {most}]
+
 # What was fitted and what held out; errors of the mean time per output token in percent.
 {provenance}"""
 
@@ -136,9 +144,17 @@ class Fit:
             name: number(least + scale * term)
             for (name, (scale, least)), term in zip(TERMS.items(), self.terms, strict=True)
         }
-        said = provenance(self._provenance())
+        users = self.points.concurrency[self.points[self.runs.column] != self.runs.held_out]
         return _FILE.format(
-            name=self.runs.name, engine=self.runs.backend, version=self.version, provenance=said, **scaled
+            name=self.runs.name,
+            engine=self.runs.backend,
+            version=self.version,
+            model=self.runs.model,
+            gpu=GPU,
+            fewest=int(users.min()),
+            most=int(users.max()),
+            provenance=provenance(self._provenance()),
+            **scaled,
         )
 
     def _provenance(self) -> dict[str, Any]:

@@ -6,20 +6,19 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from calibration.fit.errors import Errors
 from calibration.fit.profile import OPERATIONS
 from calibration.independent import Finding
+from calibration.report.scored import profiles
 
 Table = Iterator[str]
 
 
-def error_table(profiles: Path) -> Table:
+def error_table(folder: Path) -> Table:
     """Yield a row per profile, operation and format: mean over the splits, whole shapes out, datasheet."""
     yield "| profile | operation | format | rows | held out | whole shapes out | datasheet |"
     yield "|---|---|---|---|---|---|---|"
-    for said in _profiles(profiles):
+    for said in profiles(folder):
         for operation in OPERATIONS:
             for name, errors in said["errors"].get(operation, {}).items():
                 if name == "pooled":
@@ -35,11 +34,11 @@ def error_table(profiles: Path) -> Table:
                 yield f"| {' | '.join(cells)} |"
 
 
-def projection_table(profiles: Path) -> Table:
+def projection_table(folder: Path) -> Table:
     """Yield a row per profile and format: the summed projections of a layer, by model."""
     rows = [
         (said["name"], dtype, by_model)
-        for said in _profiles(profiles)
+        for said in profiles(folder)
         for dtype, by_model in said["projections"].items()
     ]
     models = list(rows[0][2]) if rows else []
@@ -66,13 +65,6 @@ def independent_table(findings: Iterable[Finding]) -> Table:
             found.datasheet,
         )
         yield f"| {' | '.join(map(str, cells))} |"
-
-
-def _profiles(folder: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(folder.glob("*.yaml")):
-        said = yaml.safe_load(path.read_text())
-        if said.get("kind") == "profile":
-            yield said
 
 
 def _figures(said: dict[str, Any]) -> str:

@@ -47,7 +47,9 @@ def measure_kernels(given: argparse.Namespace) -> int:
         SourceError: where torch is not installed, or as :func:`calibration.measure.run.measure` does.
     """
     if find_spec("torch") is None:
-        raise SourceError("timing takes torch, which is not installed: pip install 'servesim[measure]'")
+        raise SourceError(
+            "timing takes torch, which is not installed: from a clone, pip install -e '.[measure]'"
+        )
     from calibration.measure.run import measure
 
     return measure(given.out, given.device, given.budget, Console())

@@ -6,7 +6,8 @@ import argparse
 import os
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import NoReturn
@@ -14,6 +15,7 @@ from typing import NoReturn
 from servesim import __version__
 from servesim.check import ConfigError, Problem
 from servesim.config.groups import Groups, conf_dir
+from servesim.config.names import is_slip, nearest
 
 CLEAN, WRONG_INPUT, NOT_CLEAN, INTERRUPTED = 0, 1, 3, 130
 
@@ -31,6 +33,7 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim page runs/2026-01-31_12-00-00                        charts of a run, or of a study
   servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
   servesim plan model=llama3.1-8b workload.arrivals.rate_rps=40   the cheapest that meet the SLO
+  servesim dashboard sweeps                                     what-ifs and sweeps, in your browser
 
 Choose an option with group=name:
 {groups}
@@ -66,7 +69,15 @@ _GROUPS = (
     "board_power",
     "experiment",
 )
-_VERBS = ("dashboard", "memory", "validate")
+#: The verbs: the module of each, which has a function of the verb's name.
+_VERBS = {
+    "explain": "servesim.explain",
+    "plan": "servesim.plan",
+    "page": "servesim.pictures",
+    "trace": "servesim.pictures",
+    "dashboard": "servesim.dashboard",
+}
+_LATER = ("memory", "validate")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,18 +104,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _dispatch(arguments: Sequence[str]) -> int:
     """Answer what needs no scenario at once; the rest is worth importing Hydra and the simulator for."""
-    if arguments and arguments[0] == "explain":
-        from servesim.explain import explain
-
-        return explain(arguments[1:])
-    if arguments and arguments[0] in ("page", "trace"):
-        from servesim import pictures
-
-        return {"page": pictures.page, "trace": pictures.trace}[arguments[0]](arguments[1:])
-    if arguments and arguments[0] == "plan":
-        from servesim.plan import plan
-
-        return plan(arguments[1:])
+    verb = arguments[0] if arguments else ""
+    if verb in _VERBS:
+        run: Callable[[Sequence[str]], int] = getattr(import_module(_VERBS[verb]), verb)
+        return run(arguments[1:])
+    _refuse_a_misspelt_verb(verb)
     options = _parser().parse_intermixed_args(arguments)
     if options.help:
         print(_help(options.config_dir))
@@ -156,6 +160,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _refuse_a_misspelt_verb(first: str) -> None:
+    """Name the verb that was meant before its options are taken for those of a run."""
+    close = None if "=" in first or first.startswith("-") else nearest(first, _VERBS)
+    if close and is_slip(first, close):
+        raise ConfigError([Problem(first, None, f"there is no such verb; did you mean {close}?")])
+
+
 def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
     if options.config_path:
         message = "would replace servesim's own files; use --config-dir"
@@ -163,7 +174,7 @@ def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
     if options.resolve and not options.cfg:
         raise ConfigError([Problem("--resolve", None, "goes with --cfg job")])
     verb = next(iter(options.overrides), "")
-    if verb in _VERBS:
+    if verb in _LATER:
         raise ConfigError([Problem(verb, None, "this verb is not part of this version; see servesim --help")])
 
 

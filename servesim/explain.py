@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -17,7 +17,8 @@ from servesim.engine.continuous import Continuous
 from servesim.scenario import Scenario
 from servesim.screen.console import console
 from servesim.screen.roofline import roofline_lines
-from servesim.screen.step import Step, print_steady, print_step
+from servesim.screen.step import Step, print_notes, print_steady, print_step
+from servesim.screen.step_notes import step_notes
 from servesim.simulation import run
 from servesim.workload.arrivals import ClosedLoop
 from servesim.workload.synthetic import Synthetic
@@ -61,13 +62,14 @@ def explain(arguments: Sequence[str]) -> int:
     for pool in scenario.deployments():
         print_step(scenario, pool, step, out)
         out.print("\n".join(roofline_lines(pool, scenario.model.weights_dtype, step)), highlight=False)
+        print_notes(step_notes(scenario, pool, step), out)
     if options.steady:
         print_steady(*_steady(scenario, options.batch), out)
     return 0
 
 
-def _steady(scenario: Scenario, users: int) -> tuple[Steady, bool, float]:
-    """Return the closed form, whether its KV fits, and the simulated mean time per output token."""
+def _steady(scenario: Scenario, users: int) -> tuple[Steady, list[str], float]:
+    """Return the closed form, why it does not hold, and the simulated mean time per output token."""
     workload, scheduler = scenario.workload, scenario.scheduler
     if not (
         type(scheduler) is Continuous
@@ -88,10 +90,16 @@ def _steady(scenario: Scenario, users: int) -> tuple[Steady, bool, float]:
     (pool,) = one.deployments()
     closed = _closed_form(pool, scheduler, workload, users)
     simulated = run(one).summary["latency"]["tpot_s"]["mean"]
-    fits = (
-        users * (workload.lengths.mean[0] + workload.lengths.mean[1]) <= pool.kv_blocks * scheduler.block_size
-    )
-    return closed, fits, simulated
+    return closed, list(_wrong(pool, scheduler, workload, users)), simulated
+
+
+def _wrong(pool: Deployment, scheduler: Continuous, workload: Synthetic, users: int) -> Iterator[str]:
+    """Yield why not all users are served at once, as the closed form has it."""
+    needed, held = users * sum(workload.lengths.mean), pool.kv_blocks * scheduler.block_size
+    if needed > held:
+        yield f"{users:,} users need {needed:,.0f} tokens of KV on average, a replica holds {held:,}"
+    if users > scheduler.max_num_seqs:
+        yield f"{users:,} users, max_num_seqs is {scheduler.max_num_seqs:,}"
 
 
 def _closed_form(pool: Deployment, scheduler: Continuous, workload: Synthetic, users: int) -> Steady:
@@ -126,7 +134,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _count(text: str) -> int:
-    count = int(text.replace(",", ""))
+    try:
+        count = int(text.replace(",", ""))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text or 'nothing'} is no whole number of tokens or sequences"
+        ) from None
     if count < 0:
         raise argparse.ArgumentTypeError(f"{text} is below 0")
     return count

@@ -127,7 +127,7 @@ class Scenario:
         gpu, scheduler = pool.gpu or self.gpu, self.scheduler
         sheet = self._sheet(pool)
         max_model_len = self._max_model_len(sheet)
-        sequences, tokens = self._step_limits
+        sequences, tokens = self.step_limits
         step_time = self.calibration.step_time(
             self.model,
             gpu,
@@ -152,14 +152,14 @@ class Scenario:
         )
 
     @cached_property
-    def _step_limits(self) -> tuple[int, int]:
+    def step_limits(self) -> tuple[int, int]:
         """Sequences and tokens that a step may have."""
         if isinstance(self.scheduler, Static):
             return self.scheduler.batch_size, STATIC_SLICE_TOKENS
         return self.scheduler.max_num_seqs, self.scheduler.max_num_batched_tokens
 
     def _sheet(self, pool: Pool) -> MemorySheet:
-        sequences, tokens = self._step_limits
+        sequences, tokens = self.step_limits
         return memory_sheet(
             self.model,
             pool.gpu or self.gpu,
@@ -193,8 +193,12 @@ class Scenario:
             message = f"must be at most the {sheet.kv_tokens} that the KV cache of {path} holds (tokens)"
             yield Problem("scheduler.max_model_len", given, message)
         elif isinstance(scheduler, Continuous) and not scheduler.can_schedule(longest):
-            message = f"must be at least max_model_len, {longest}, as prompts are not split (tokens per step)"
-            yield Problem("scheduler.max_num_batched_tokens", scheduler.max_num_batched_tokens, message)
+            tokens = scheduler.max_num_batched_tokens
+            message = (
+                f"must be at least max_model_len, {longest}, as prompts are not split (tokens per step); "
+                f"or set scheduler.max_model_len={tokens}, and longer requests are dropped or cut"
+            )
+            yield Problem("scheduler.max_num_batched_tokens", tokens, message)
 
 
 def _does_not_fit(model: Model, pool: Pool, sheet: MemorySheet) -> str:

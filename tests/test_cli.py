@@ -176,6 +176,37 @@ def test_bad_input_is_refused_in_a_few_lines(
     assert not [path for path in folders(here) if not (path / "multirun.yaml").exists()]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["expain", "--batch", "8"], "did you mean explain?"),
+        (["expain"], "expain: there is no such verb; did you mean explain?"),
+        (["Trace", "runs/x"], "did you mean trace?"),
+        (["nonsense"], "is not an override; write key=value"),
+        (["page=3"], "page"),
+        (
+            ["cluster.tensor_parallel_size=3"],
+            "must divide the 8 KV heads of llama3.1-70b, or be a multiple of 8",
+        ),
+        (
+            ["scheduler=disaggregated", "cluster.tensor_parallel_size=4"],
+            "set cluster.prefill.tensor_parallel_size and cluster.decode.tensor_parallel_size",
+        ),
+        (["scheduler.enable_chunked_prefill=false"], "or set scheduler.max_model_len=8192"),
+    ],
+)
+def test_what_was_probably_meant_is_named(
+    arguments: list[str], words: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 1
+    assert words in capfd.readouterr().err
+
+
+def test_prompts_need_not_be_split_where_all_are_short(here: Path) -> None:
+    whole = ["scheduler.enable_chunked_prefill=false", "scheduler.max_model_len=8192"]
+    assert main([SMALL, *whole]) in (0, 3)
+
+
 def test_options_may_stand_anywhere(here: Path) -> None:
     (here / "mine" / "slo").mkdir(parents=True)
     (here / "mine" / "slo" / "strict.yaml").write_text("ttft_s: 0.001\nattainment: 1.0\n")

@@ -28,7 +28,10 @@ def test_the_operations_sum_to_the_step(
 ) -> None:
     out = printed(capfd, f"calibration={calibration}", *arguments)
     table = out[out.index("bound by") :].splitlines()[1:]
-    rows = [milliseconds(line) for line in table[: table.index("FLOP/s per GPU")]]
+    table = table[: table.index("FLOP/s per GPU")]
+    rows = [milliseconds(line) for line in table]
+    shares = [float(re.findall(r"\d +(\d+\.\d)%", line)[0]) for line in table]
+    assert sum(shares[:-1]) == pytest.approx(100, abs=0.05 * len(shares))
     assert sum(rows[:-1]) == pytest.approx(rows[-1], abs=0.001 * len(rows))
     step_time = load(f"calibration={calibration}").deployments()[0].step_time
     step = {
@@ -63,9 +66,63 @@ def test_the_steady_state_is_told_in_closed_form_and_simulated(capfd: pytest.Cap
     assert abs(float(off)) < 5
 
 
-def test_it_says_so_where_the_closed_form_does_not_hold(capfd: pytest.CaptureFixture[str]) -> None:
-    few = ["scheduler.num_gpu_blocks_override=300", "--batch", "16", "--steady"]
-    assert "the closed form does not hold" in printed(capfd, *few)
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("scheduler.num_gpu_blocks_override=300", "tokens of KV on average, a replica holds 4,800"),
+        ("scheduler.max_num_seqs=8", "16 users, max_num_seqs is 8"),
+    ],
+)
+def test_it_says_so_where_the_closed_form_does_not_hold_and_compares_nothing(
+    capfd: pytest.CaptureFixture[str], limit: str, words: str
+) -> None:
+    out = printed(capfd, limit, "--batch", "16", "--steady")
+    out = out[out.index("Steady state") :]
+    assert "the closed form does not hold: " in out
+    assert words in out
+    assert "in closed form" not in out
+    assert "ms simulated" in out
+
+
+def notes(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
+    return " ".join(printed(capfd, *arguments).partition("Notes")[2].split())
+
+
+def test_a_step_says_what_it_rests_on(capfd: pytest.CaptureFixture[str]) -> None:
+    usual = notes(capfd)
+    assert "kernels as fitted in h100-sxm-vllm (vllm 0.24.0)" in usual
+    assert "vllm-0.12 (vllm 0.12.0), fitted on qwen3-32b on h100-sxm" in usual
+    kinds = ("calibrated", "interpolated", "extrapolated")
+    shares = [re.findall(rf"([\d.]+)% of the time is {kind}", usual) for kind in kinds]
+    assert sum(float(found[0]) for found in shares if found) == pytest.approx(100, abs=0.15)
+    assert re.search(r"is calibrated: \w+ [\d.]+%, ", usual)
+    assert re.search(r"is extrapolated: gate_up", notes(capfd, "gpu=a100-sxm-80gb"))
+    assert re.search(r"is extrapolated: .*host", notes(capfd, "--batch", "512"))
+    assert "datasheet's (roofline)" in notes(capfd, "calibration=roofline")
+    assert "by the datasheet" in notes(capfd, "gpu.name=mine")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--batch", "1025"], "1,025 sequences, max_num_seqs is 1,024"),
+        (["scheduler=static", "--batch", "65"], "65 sequences, batch_size is 32"),
+        (["--chunk", "9000"], "9,064 new tokens, max_num_batched_tokens is 8,192"),
+        (["--context", "131073"], "131,073 tokens, max_model_len is 131,072"),
+        (["--batch", "0", "--chunk", "100+131,000"], "131,100 tokens, max_model_len is 131,072"),
+        (["scheduler.num_gpu_blocks_override=100", "--batch", "2"], "2,800 tokens, a replica holds 1,600"),
+    ],
+)
+def test_a_step_that_no_engine_would_run_is_noted(
+    capfd: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert words in notes(capfd, *arguments)
+    usual = notes(capfd)
+    assert not any(limit in usual for limit in ("never forms", "gets this long", "does not fit"))
+
+
+def test_a_single_pool_has_no_role(capfd: pytest.CaptureFixture[str]) -> None:
+    assert "llama3.1-70b (fp8) on 4 x h100-sxm: 64 decodes" in printed(capfd)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +131,8 @@ def test_it_says_so_where_the_closed_form_does_not_hold(capfd: pytest.CaptureFix
         (["--batch", "0"], "needs decodes or a chunk"),
         (["--batch", "-1"], "--batch"),
         (["--chunk", "0+5"], "no new tokens"),
-        (["--chunk", "many"], "--chunk"),
+        (["--chunk", "many"], "--chunk: many is no whole number"),
+        (["--batch", "1.5"], "--batch: 1.5 is no whole number"),
         (["--nonsense"], "--nonsense"),
         (["gpu=nothing"], "not modelled"),
         (["scheduler=static", "--steady"], "needs scheduler=continuous"),

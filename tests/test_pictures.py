@@ -62,6 +62,8 @@ def test_a_timeline_has_a_stretch(folder: Path, capsys: pytest.CaptureFixture[st
         (["page", "a", "b"], "see servesim page --help"),
         (["trace", "{folder}", "--start", "9", "--end", "3"], "must be after --start 9"),
         (["trace", "{folder}", "--start", "1e9"], "the run lasts from"),
+        (["trace", "{folder}", "--start", "10000", "--end", "10010"], "from 10000 to 10010 s; the run lasts"),
+        (["trace", "{folder}", "--start", "-20", "--end", "-10"], "from -20 to -10 s; the run lasts"),
         (["trace", "{folder}", "--start", "soon"], "see servesim trace --help"),
         (["trace", "{folder}", "--start", "nan"], "must be after"),
     ],
@@ -71,6 +73,13 @@ def test_bad_input_is_refused(
 ) -> None:
     assert main([word.format(folder=folder) for word in arguments]) == 1
     assert words in capsys.readouterr().err
+
+
+def test_a_stretch_of_nothing_leaves_the_last_timeline_alone(folder: Path) -> None:
+    assert main(["trace", str(folder)]) == 0
+    before = (folder / "timeline.json").read_bytes()
+    assert main(["trace", str(folder), "--start", "10000", "--end", "10010"]) == 1
+    assert (folder / "timeline.json").read_bytes() == before
 
 
 @pytest.mark.parametrize("verb", ["page", "trace"])

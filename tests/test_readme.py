@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from servesim.cli import main
 from servesim.config.groups import Groups
 from servesim.results import columns
 from servesim.sweeps.table import FIRST, LAST, read_table
+from tests.dashboards import needs_dash, served
 from tests.shared import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -22,7 +24,11 @@ SHELL = [line for block in re.findall(r"```bash\n(.*?)```", README, re.S) for li
 OWN_OPTIONS = re.findall(r"```yaml\n# (\S+)\n(.*?)```", README, re.S)
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.S)
 RUN, TEST = SHELL[:2]
-EXAMPLES = [shlex.split(line)[1:] for line in SHELL[2:]]
+COMMANDS = [shlex.split(line)[1:] for line in SHELL[2:]]
+SERVERS = [
+    command for command in COMMANDS if command[0] == "dashboard"
+]  # these run until they are told to end
+EXAMPLES = [command for command in COMMANDS if command not in SERVERS]
 TRACE = """\
 TIMESTAMP,ContextTokens,GeneratedTokens
 2023-11-16 18:15:46.6805900,374,44
@@ -66,6 +72,13 @@ def test_every_example_runs(arguments: list[str]) -> None:
     if "runs/mine" in arguments:
         exec(PYTHON[0], {})  # which leaves it
     assert main(arguments) == 0
+
+
+@needs_dash
+@pytest.mark.parametrize("arguments", SERVERS, ids=" ".join)
+def test_every_server_answers_and_ends(arguments: list[str]) -> None:
+    with served(*arguments[1:]) as address, urllib.request.urlopen(address, timeout=30) as page:
+        assert page.status == 200
 
 
 def test_the_python_example_runs(capsys: pytest.CaptureFixture[str], here: Path) -> None:

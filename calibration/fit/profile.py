@@ -46,7 +46,9 @@ _BLOCKS = {
     "all_reduce": "All-reduce by number of GPUs: servesim/cost/kernels/all_reduce.py.",
     "moe": "Experts by format: servesim/cost/kernels/moe.py.",
     "quantise": "Quantisation of activations to FP8: servesim/cost/kernels/elementwise.py.",
-    "ranges": "What the fitted rows span: beyond it times are extrapolated.",
+    "ranges": (
+        "What the fitted rows span: beyond it times are extrapolated, and where another engine's stand in."
+    ),
     "provenance": "Where the rows are from, and which were held out (calibration/fit/split.py).",
     "errors": (
         "Errors predicted / measured - 1 in percent: of their size median, mean and p90; their mean (bias).\n"
@@ -108,6 +110,7 @@ class Profile:
             "ranges": {
                 operation: {fit.job.name: _ranges(fit.job) for fit in fits}
                 for operation, fits in grouped.items()
+                if not any(self._is_borrowed(fit) for fit in fits)
             },
             "provenance": self._provenance(),
             "errors": {
@@ -116,6 +119,10 @@ class Profile:
             },
             "projections": self._projections(grouped.get("gemm", [])),
         }
+
+    def _is_borrowed(self, fit: Fitted) -> bool:
+        """Tell whether the rows are another engine's, so that nothing is calibrated by them."""
+        return bool((fit.job.rows.engine != self.engine).any())
 
     def text(self) -> str:
         """Return the YAML file."""

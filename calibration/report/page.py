@@ -31,6 +31,20 @@ _ERRORS = (
 )
 
 
+#: What was done to the rows of an engine's table before a fit (calibration/sources/aiconfigurator.py).
+_TABLES = {
+    ("vllm", "gemm"): (
+        "Products in fp8_block were launched one by one in this table: those that took less than twice the "
+        "host's shortest time are of the host, not of the GPU, and are left out. Its map is blank there, and "
+        "next to it the host still shows in the errors."
+    ),
+    ("sglang", "quantise"): (
+        "These are vllm's rows on this GPU: sglang's own time a chain of four operations that it does not "
+        "serve with. Its times count as extrapolated."
+    ),
+}
+
+
 def profile_page(said: Said, tables: dict[str, pd.DataFrame]) -> Page:
     """Return the page of what a profile says, with its scored rows (see :func:`scored.scored`)."""
     gpu = gpu_named(said["gpu"])
@@ -44,7 +58,11 @@ def profile_page(said: Said, tables: dict[str, pd.DataFrame]) -> Page:
         ],
         sections=[
             _overview(said),
-            *(_section(name, tables[name], gpu) for name in OPERATIONS if name in tables),
+            *(
+                _section(name, tables[name], gpu, _TABLES.get((said["engine"], name)))
+                for name in OPERATIONS
+                if name in tables
+            ),
             _provenance(said),
         ],
         notes=[
@@ -98,7 +116,8 @@ def _overview(said: Said) -> Section:
     )
 
 
-def _section(name: str, rows: pd.DataFrame, gpu: Gpu) -> Section:
+def _section(name: str, rows: pd.DataFrame, gpu: Gpu, remark: str | None) -> Section:
+    """Return the section of an operation; ``remark`` tells what is special about its rows."""
     operation = PAGE_OPERATIONS[name]
     fitted = "was not fitted to" if rows.unseen.any() else "was fitted to (they are too few to hold any out)"
     parts: list[Chart | Table] = [
@@ -131,7 +150,7 @@ def _section(name: str, rows: pd.DataFrame, gpu: Gpu) -> Section:
             )
         )
     parts.append(_worst(rows))
-    return Section(operation.title, parts, operation.lead)
+    return Section(operation.title, parts, " ".join(filter(None, (operation.lead, remark))))
 
 
 def _roof(name: str, rows: pd.DataFrame, gpu: Gpu) -> Chart:

@@ -44,7 +44,7 @@ class Wheel:
         except PackageNotFoundError:
             raise SourceError(
                 f"the timings come from the package {PACKAGE}, which is not installed: "
-                "pip install 'servesim[calibration]'"
+                "from a clone, pip install -e '.[calibration]'"
             ) from None
         root = Path(str(found.locate_file("aiconfigurator_core/systems/data")))
         return cls(root, found.version)

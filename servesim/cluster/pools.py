@@ -51,7 +51,7 @@ class PrefillDecode:
     transfer: Transfer
 
     hints: ClassVar[Mapping[str, str]] = {
-        name: f"a disaggregated cluster has cluster.prefill.{name} and cluster.decode.{name}"
+        name: f"a disaggregated cluster has two pools: set cluster.prefill.{name} and cluster.decode.{name}"
         for name in ("replicas", "tensor_parallel_size", "gpus_per_node")
     }
 

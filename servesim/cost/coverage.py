@@ -12,6 +12,7 @@ from servesim.cost.kernel_set import KernelSet, Ranges
 from servesim.cost.kernels.smooth import Values
 from servesim.cost.layer import Layer
 from servesim.cost.model import BF16_BYTES, Model
+from servesim.cost.overhead import EngineOverhead
 from servesim.cost.step_time import FloatArray, GraphSizes
 
 Mask = NDArray[np.bool_]
@@ -45,7 +46,7 @@ class Spent(NamedTuple):
 
     *Between* is what is put together from measured parts: attention over decodes and chunks at once, or
     over a cached prefix; small kernels, timed as quantisation of as many bytes; the terms of the engine,
-    fitted on whole runs.
+    fitted on whole runs, for no more sequences than those had.
     """
 
     calibrated: float
@@ -67,19 +68,21 @@ class Coverage:
         layer: Layer,
         kernels: KernelSet,
         graphs: GraphSizes,
-        host_s: tuple[float, float],
+        overhead: EngineOverhead | None,
     ) -> None:
         self._model, self._gpus, self._layer = model, gpus, layer
         self._kernels, self._graphs = kernels, graphs
-        self._step_s, self._sequence_s = host_s
+        self._step_s, self._sequence_s = (overhead.step_s, overhead.sequence_s) if overhead else (0.0, 0.0)
+        self._most_sequences = overhead.most_sequences if overhead else np.inf
 
     def spent(self, steps: Steps) -> dict[str, Spent]:
         """Return what the steps spent in each operation."""
         tokens = self._graphs.padded_array(steps.tokens).astype(np.int64)
         rows = steps.sequences.astype(np.int64)
-        found: dict[str, Spent] = {}
-        rest = steps.seconds - steps.steps * (self._step_s + self._sequence_s * steps.sequences)
-        found[HOST] = Spent(0.0, float((steps.seconds - rest).sum()), 0.0)
+        host_s = steps.steps * (self._step_s + self._sequence_s * steps.sequences)
+        fitted = steps.sequences <= self._most_sequences
+        found: dict[str, Spent] = {HOST: _summed(host_s, np.zeros_like(fitted), fitted)}
+        rest = steps.seconds - host_s
         for counts, operations in ((tokens, self._layer_operations), (rows, self._head_operation)):
             often = np.bincount(counts, weights=steps.steps).astype(np.float64)
             used = often > 0

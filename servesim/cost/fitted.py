@@ -79,7 +79,7 @@ class FittedStepTime:
         self._beside_s: list[float] = [0.0]
         self._straight: list[tuple[list[float], list[float]]] = [([], [])]
         self._pieces: list[list[Piece | None]] = [[]]
-        self.coverage = Coverage(model, gpus, self._layer, kernels, graphs, (self._step_s, self._sequence_s))
+        self.coverage = Coverage(model, gpus, self._layer, kernels, graphs, overhead)
         many = min(max_num_seqs, MANY)
         reach = (min(max(max_num_seqs, max_num_batched_tokens), LONGEST), many, many)
         self._compile(reach, (model, gpu, gpus, kv_cache_dtype, kernels, overhead, graphs.sizes))
@@ -231,10 +231,11 @@ class FittedStepTime:
         return Operation(name, flops * self._gpus, hbm_bytes * self._gpus, spent_s, bound)
 
     def _all_reduce_operation(self, tokens: int, spent_s: float) -> Operation:
+        """Return the all-reduces of a step; latency bounds them where one token takes half their time."""
         calls = 2 * self._layers
         sent = all_reduce_sent_bytes(float(tokens * self._work.token_bytes), self._gpus)
-        link_s = calls * sent / self._gpu.nvlink_bytes_per_s
-        bound: Bound = "link" if link_s > spent_s / 2 else "latency"
+        least_s = self._layers * float(self._layer.operations["all_reduce"](np.ones(1))[0])
+        bound: Bound = "latency" if least_s > spent_s / 2 else "link"
         return Operation("all_reduce", 0.0, calls * sent * self._gpus, spent_s, bound)
 
     def _attention_operations(

@@ -79,17 +79,18 @@ class Model:
         """
 
         def problem(message: str) -> Problem:
-            return Problem("tensor_parallel_size", size, f"{message} of {self.name}")
+            return Problem("tensor_parallel_size", size, message)
 
         if self.num_attention_heads % size:
-            yield problem(f"must divide the {self.num_attention_heads} query heads")
+            yield problem(f"must divide the {self.num_attention_heads} query heads of {self.name}")
         if self.num_key_value_heads % size and size % self.num_key_value_heads:
-            yield problem(f"must divide the {self.num_key_value_heads} KV heads or be a multiple of them")
+            heads = f"{self.num_key_value_heads} KV heads of {self.name}"
+            yield problem(f"must divide the {heads}, or be a multiple of {self.num_key_value_heads}")
         if self.intermediate_size % size:
-            yield problem(f"must divide the intermediate size {self.intermediate_size}")
+            yield problem(f"must divide the intermediate size {self.intermediate_size} of {self.name}")
         vocab = ceil(self.vocab_size / VOCAB_PADDING) * VOCAB_PADDING
         if vocab % size:
-            yield problem(f"must divide the padded vocabulary {vocab}")
+            yield problem(f"must divide the padded vocabulary {vocab} of {self.name}")
 
     # ---- parameters
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
-from servesim.check import MOST_FACTOR, quantity
+from servesim.check import MOST_FACTOR, Problem, quantity
 
 #: A quarter of an hour for one step: a run has many of them.
 MOST_STEP_S = 1e3
@@ -21,6 +22,10 @@ class EngineOverhead:
     sustained prefill is slower than a lone kernel (clocks under the power limit, ragged sizes, no CUDA
     graph), and the runs do not tell the causes apart. The terms hold for the engine's kernel profiles,
     whose errors they absorb; ``engine`` names those profiles.
+
+    ``model`` and ``gpu`` are those of the runs; the terms are taken over to every other. ``ranges`` say how
+    many ``sequences`` the runs had at once, [fewest, most]: the host's time of more is extrapolated. That of
+    fewer is not, as it lies between nothing and what was fitted.
     """
 
     name: str = quantity()
@@ -29,4 +34,30 @@ class EngineOverhead:
     step_s: float = quantity("s", at_least=0, at_most=MOST_STEP_S)
     sequence_s: float = quantity("s per sequence", at_least=0, at_most=MOST_STEP_S)
     prefill_factor: float = quantity(at_least=1, at_most=MOST_FACTOR)
+    model: str | None = quantity(default=None)
+    gpu: str | None = quantity(default=None)
+    ranges: Mapping[str, Any] = field(default_factory=dict, hash=False)
     provenance: Mapping[str, Any] | None = field(default=None, compare=False)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what is wrong with the ranges."""
+        if not isinstance(self.ranges, Mapping):
+            yield Problem("ranges", self.ranges, "must be keys with values")
+            return
+        for name, said in self.ranges.items():
+            if name != "sequences":
+                yield Problem(f"ranges.{name}", said, "unknown range; the one there is is sequences")
+            elif not _is_range(said):
+                yield Problem(f"ranges.{name}", said, "must be [fewest, most], two counts of sequences")
+
+    @property
+    def most_sequences(self) -> float:
+        """The most sequences of a step whose host time is not extrapolated; no limit where none is said."""
+        return float(self.ranges["sequences"][1]) if self.ranges else inf
+
+
+def _is_range(said: object) -> bool:
+    """Tell whether these are two counts, the smaller one first."""
+    if not isinstance(said, (list, tuple)) or len(said) != 2:
+        return False
+    return all(type(end) is int and end > 0 for end in said) and said[0] <= said[1]

@@ -48,9 +48,10 @@ class Profile:
     """The fits of one GPU and engine, as ``conf/calibration/<gpu>-<engine>.yaml`` says them.
 
     Of each operation: the coefficients of its form (:mod:`servesim.cost.kernels`) by format or size, and in
-    ``ranges`` what the fitted rows span. ``datasheet`` are the figures that rates are fractions of: on a
-    GPU with other figures times scale, and count as extrapolated. ``provenance``, ``errors`` and
-    ``projections`` tell where the coefficients are from and how good they are.
+    ``ranges`` what the fitted rows span; an operation that they leave out is fitted on another engine's
+    rows, and extrapolated. ``datasheet`` are the figures that rates are fractions of: on a GPU with other
+    figures times scale, and count as extrapolated. ``provenance``, ``errors`` and ``projections`` tell
+    where the coefficients are from and how good they are.
     """
 
     name: str = quantity()
@@ -86,7 +87,8 @@ class Profile:
 
     def described(self) -> dict[str, Any]:
         """Return what a summary says of the profile."""
-        return {"name": self.name, "gpu": self.gpu, "hash": self.hash}
+        told = {name: getattr(self, name) for name in ("name", "gpu", "engine", "engine_version")}
+        return told | {"hash": self.hash}
 
     def step_time(
         self,
@@ -195,7 +197,8 @@ class Profile:
         """Return what an operation's own table spans; None without one, or on another datasheet."""
         figures = (LINK,) if operation == "all_reduce" else CHIP
         here = all(self.datasheet[figure] == getattr(gpu, figure) for figure in figures)
-        if not here or name not in getattr(self, operation):
+        own = not self.ranges or operation in self.ranges
+        if not (here and own) or name not in getattr(self, operation):
             return None
         return ranges_of(self.ranges.get(operation, {}).get(name, {}))
 

@@ -108,7 +108,7 @@ class Page:
                 '<meta name="color-scheme" content="light dark">',
                 '<link rel="icon" href="data:,">',
                 f"<title>{escape(self.title)}</title>",
-                f"<style>\n{_style()}{self.style}</style>",
+                f"<style>\n{style_sheet()}{self.style}</style>",
                 "</head>",
                 "<body>",
                 *self._body(),
@@ -255,7 +255,7 @@ def _anchor(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
-def _style() -> str:
+def style_sheet() -> str:
     """Return the style sheet, with the colours of the theme as its variables."""
     sets = {mode: "".join(f"--{name}:{hue};" for name, hue in INKS[mode]._asdict().items()) for mode in INKS}
     pages = {"light": "--page:#f4f5f7;", "dark": "--page:#0e1114;"}

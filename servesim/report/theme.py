@@ -36,6 +36,9 @@ NEUTRAL = "#8A8F98"
 #: Largest over smallest value of a logarithmic axis from which its ticks are powers of ten, or 1, 2 and 5.
 _LONG, _SHORT = 150.0, 8.0
 
+#: Multiples of a power of ten that a shorter axis may have ticks at; with fewer of them, Plotly finds others.
+_FINE, _FEWEST_TICKS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), 3
+
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 #: Symbols beside colours, so that series differ without colour, too.
@@ -131,20 +134,37 @@ def blank(*, x: str, y: str, height: int = 380, **layout: Any) -> go.Figure:
 
 
 def logarithmic(*values: Any, **axis: Any) -> dict[str, Any]:
-    """Return a logarithmic axis for positive ``values``, with figures written 10k or 1M.
+    """Return a logarithmic axis for positive ``values``, with figures written 0.2, 10k or 1M.
 
     A long axis has a tick at each power of ten, a shorter one at 1, 2 and 5 times it, and one of less than a
-    power of ten where Plotly puts them.
+    power of ten at more of them, or where they are too few, where Plotly puts them. With an
+    ``exponentformat`` of its own it is Plotly that writes the figures.
     """
     known = [float(end(each)) for each in values if np.size(each) for end in (np.min, np.max)]
     ratio = max(known) / min(known) if known else np.inf
-    ticks: dict[str, Any] = {"nticks": 8}
-    if ratio >= _LONG:
-        ticks = {"dtick": 1}
-    elif ratio >= _SHORT:
-        first, last = (floor(log10(end)) for end in (min(known), max(known)))
-        ticks = {"tickvals": [n * 10.0**power for power in range(first, last + 1) for n in (1, 2, 5)]}
-    return {"type": "log", "exponentformat": "SI", "minexponent": 0} | ticks | axis
+    steps = (1.0,) if ratio >= _LONG else (1.0, 2.0, 5.0) if ratio >= _SHORT else _FINE
+    ticks = _ticks(min(known), max(known), steps) if known else []
+    if ratio < _SHORT:
+        ticks = [tick for tick in ticks if min(known) <= tick <= max(known)]
+    told: dict[str, Any] = {"nticks": 8, "tickformat": ",~r"}
+    if len(ticks) >= _FEWEST_TICKS:
+        told = {"tickvals": ticks}
+        told |= {} if "exponentformat" in axis else {"ticktext": [figure_of(tick) for tick in ticks]}
+    return {"type": "log", "exponentformat": "SI", "minexponent": 0} | told | axis
+
+
+def _ticks(low: float, high: float, steps: tuple[float, ...]) -> list[float]:
+    """Return these multiples of the powers of ten from the one below ``low`` to the one above ``high``."""
+    powers = range(floor(log10(low)) - 1, floor(log10(high)) + 2)
+    return [float(f"{step}e{power}") for power in powers for step in steps]
+
+
+def figure_of(value: float) -> str:
+    """Return a tick's figure: 0.2, 20, 10k, 1M; what is below a thousandth as Plotly writes it, 20\u00b5."""
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}" if value >= 1e-3 else f"{value * 1e6:g}\u00b5"
 
 
 def plain(text: object) -> str:

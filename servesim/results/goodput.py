@@ -10,16 +10,18 @@ from servesim.results.slo import Slo
 from servesim.results.window import Window
 
 
-def goodput(slo: Slo, good: int, injected: int, window: Window, gpus: int) -> dict[str, Any]:
+def goodput(slo: Slo, good: int, injected: int, cut: int, window: Window, gpus: int) -> dict[str, Any]:
     """Return the share of the injected requests that were good, and their rate; NaN without limits.
 
-    Requests that were dropped, timed out or left over were injected, so they lower the attainment.
+    Requests that were dropped, timed out or left over were injected, so they lower the attainment; ``cut``
+    are those left over at the horizon, of which nobody knows whether they would have been good.
     """
     share = ratio(good, injected) if slo.asks else nan
     rate = ratio(good, window.length_s) if slo.asks else nan
     return {
         "limits": slo.limits,
         "target": slo.attainment,
+        "cut": cut,
         "attainment": share,
         "met": None if isnan(share) else share >= slo.attainment,
         "requests_per_s": rate,

@@ -24,7 +24,7 @@ from servesim.results.steady_state import steady_part
 from servesim.results.throughput import throughput, volume, volume_in
 from servesim.results.traffic import traffic
 from servesim.results.usage import energy, usage, utilisation
-from servesim.results.window import span, was_cut
+from servesim.results.window import left_over, span, was_cut
 
 
 def summarise(
@@ -72,7 +72,7 @@ def summarise(
     times = latency(records, kept, token_gaps(records, window if in_window else None))
     itl_n = int(times["itl_s"]["n"])
     delivered = volume_in(window, records, itl_n) if in_window else volume(records, kept)
-    good = int((slo.good(records) & sent).sum())
+    good, unfinished = (int((found & sent).sum()) for found in (slo.good(records), left_over(records)))
     gpus = sum(pool.gpus for pool in deployments)
     used = usage(records, deployments, weights_dtype, board_power, window)
     summary = {
@@ -87,7 +87,7 @@ def summarise(
         "latency": times,
         "breakdown_s": breakdown(records, kept),
         "throughput": throughput(delivered, window, deployments),
-        "goodput": goodput(slo, good, int(sent.sum()), window, gpus),
+        "goodput": goodput(slo, good, int(sent.sum()), unfinished, window, gpus),
         "utilisation": utilisation(used, window.length_s),
         "memory": {pool.role: pool.memory() for pool in deployments},
         "transfer": transfer,

@@ -66,4 +66,10 @@ def span(records: Records, horizon_s: float | None) -> Window:
 
 def was_cut(records: Records) -> bool:
     """Say whether the run ended with requests in the system."""
-    return bool(np.isin(records.request_table.column("status"), (RUNNING, QUEUED)).any())
+    return bool(left_over(records).any())
+
+
+def left_over(records: Records) -> Mask:
+    """Say which requests were still in the system when the run ended."""
+    left: Mask = np.isin(records.request_table.column("status"), (RUNNING, QUEUED))
+    return left

@@ -26,7 +26,6 @@ _HEADINGS = (
     ("", "", "$/h"),
     ("", "", "outcome"),
 )
-_WORDS = {0, len(_HEADINGS) - 1}  # columns of words, to be set from the left
 _NO_FIGURES = [*("-" for _ in _HEADINGS[2:]), "error"]
 
 
@@ -40,11 +39,26 @@ def print_comparison(runs: Sequence[Run], out: Console, files: str = "") -> None
 
     """
     lines = [line for name, own, _ in runs for line in _legend(name, own, out.width)]
-    rows = [[name, *(_figures(summary) if summary else _NO_FIGURES)] for name, _, summary in runs]
-    lines += ["", *table_lines([*map(list, zip(*_HEADINGS, strict=True)), *rows], _WORDS, out.width)]
+    apart = _apart([summary for _, _, summary in runs])
+    headings = [_HEADINGS[0], *(("", "", heading) for heading in apart), *_HEADINGS[1:]]
+    rows = [
+        [name, *(cells[index] for cells in apart.values()), *(_figures(summary) if summary else _NO_FIGURES)]
+        for index, (name, _, summary) in enumerate(runs)
+    ]
+    words = {*range(1 + len(apart)), len(headings) - 1}  # columns to be set from the left
+    lines += ["", *table_lines([*map(list, zip(*headings, strict=True)), *rows], words, out.width)]
     if files:
         lines += ["", f"Files: {files}"]
     out.print(Text("\n".join(line.rstrip() for line in lines)), soft_wrap=True)
+
+
+def _apart(summaries: Sequence[Mapping[str, Any] | None]) -> dict[str, list[str]]:
+    """Return a cell per run, by heading, of what may differ without having been typed: weights and GPU."""
+    cells = {
+        "weights": [one["scenario"]["model"]["weights_dtype"] if one else "-" for one in summaries],
+        "GPU": ["+".join(gpus(one["scenario"])) if one else "-" for one in summaries],
+    }
+    return {heading: each for heading, each in cells.items() if len({*each} - {"-"}) > 1}
 
 
 def _legend(name: str, own: Sequence[str], width: int) -> Iterator[str]:

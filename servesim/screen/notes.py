@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from servesim.check import listed
-from servesim.screen.figures import counted, number, percent
+from servesim.screen.basis import basis, largest
+from servesim.screen.figures import counted, number
 
 #: Times the 99th percentile of E2E that requests must have come for, so that ramp and drain weigh little.
 LONG_ENOUGH = 10
 #: Share of a schedule's period from which all of it has been sent, but for the gap to the next request.
 WHOLE = 0.99
 
-#: Share of simulated time from which on extrapolation is warned of, and from which on an operation is named.
-_MUCH, _WORTH_NAMING = 0.05, 0.01
-
-_CALIBRATION_NOTES = {"roofline": "step times are the datasheet's (roofline): real engines are slower"}
+#: Share of simulated time from which on extrapolation is warned of.
+_MUCH = 0.05
+#: Share of simulated time from which on a planner should hear of the all-reduces.
+_MOST_ON_LINKS = 1 / 3
 
 
 def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
     """Yield the notes of a run; those on the rows of its ``trace`` come last."""
-    if summary["calibration"]["name"] in _CALIBRATION_NOTES:
-        yield _CALIBRATION_NOTES[summary["calibration"]["name"]]
-    yield from _on_the_step_times(summary["scenario"])
+    yield from basis(summary["scenario"])
     yield from _on_the_calibration(summary["calibration"])
     if summary["scenario"]["ignore_capacity"]:
         yield "ignore_capacity: KV blocks as many as could be used, whether they fit or not"
@@ -33,37 +31,16 @@ def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
     yield from trace
 
 
-def _on_the_step_times(scenario: Mapping[str, Any]) -> Iterator[str]:
-    """Yield whose kernels and whose engine the step times are of, where they are fitted."""
-    calibration, overhead = scenario["calibration"], scenario.get("engine_overhead")
-    profiles = [each for each in calibration.get("profiles", [calibration]) if "hash" in each]
-    if profiles:
-        names = listed([each["name"] for each in profiles], "and")
-        without = sorted(_gpus(scenario) - {each["gpu"] for each in profiles})
-        scaled = f", scaled to {listed(without, 'and')} by the datasheet" if without else ""
-        engine = f"; {overhead['name']} adds its host time" if overhead else ""
-        yield f"step times: kernels as fitted in {names}{scaled}{engine}"
-
-
-def _gpus(scenario: Mapping[str, Any]) -> set[str]:
-    """Return the names of the GPUs that the pools have."""
-    cluster = scenario["cluster"]
-    pools = [cluster[role] for role in ("prefill", "decode")] if "prefill" in cluster else [cluster]
-    return {(pool["gpu"] or scenario["gpu"])["name"] for pool in pools}
-
-
 def _on_the_calibration(calibration: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a warning where much of the time is outside the calibrated ranges, naming the operations."""
-    if (calibration["extrapolated"] or 0.0) <= _MUCH:
-        return
-    outside = {name: each["extrapolated"] for name, each in calibration["operations"].items()}
-    named = [
-        f"{name} {percent(share)}"
-        for name, share in sorted(outside.items(), key=lambda item: -item[1])
-        if share >= _WORTH_NAMING
-    ]
-    outside_of = f"{percent(calibration['extrapolated'])} of the time is outside the calibrated ranges"
-    yield f"{outside_of}: {listed(named, 'and')}"
+    """Yield a warning where much of the time is outside the calibrated ranges, or is spent on links."""
+    operations = calibration["operations"] or {}
+    if (calibration["extrapolated"] or 0.0) > _MUCH:
+        outside = f"{calibration['extrapolated']:.1%} of the time is outside the calibrated ranges"
+        yield ": ".join(filter(None, (outside, largest(operations, "extrapolated"))))
+    linked = sum(operations.get("all_reduce", {}).values())
+    if linked > _MOST_ON_LINKS:
+        how = "fewer GPUs a replica or faster links may serve more"
+        yield f"{linked:.1%} of the time is all-reduces: {how}"
 
 
 def _on_the_window(summary: Mapping[str, Any]) -> Iterator[str]:

@@ -46,10 +46,11 @@ def roofline_lines(pool: Deployment, weights_dtype: str, step: Step) -> list[str
     lines = [f"{labels.get(index, ''):>{MARGIN - 2}} |{''.join(row)}" for index, row in enumerate(rows)]
     margin = " " * MARGIN
     axis = f"1e{left}".ljust(WIDTH - 3) + f"1e{right}"
+    several = "; * is several operations" if any("*" in row for row in rows) else ""
     return [
         "FLOP/s per GPU",
         *lines,
         f"{margin[1:]}+{'-' * (WIDTH - 1)}",
         f"{margin}{axis}",
-        f"{margin}FLOPs per byte of weights and KV",
+        f"{margin}FLOPs per byte of weights and KV{several}",
     ]

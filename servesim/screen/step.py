@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from rich.console import Console
@@ -13,6 +13,7 @@ from servesim.cluster.deployment import Deployment
 from servesim.cost.steady import Steady
 from servesim.cost.step_time import Operation
 from servesim.scenario import Scenario
+from servesim.screen.console import print_lines
 from servesim.screen.figures import number, percent
 
 #: From this many columns on, the columns of the table stand two blanks apart.
@@ -25,6 +26,11 @@ class Step(NamedTuple):
     sequences: int
     context: int
     chunks: Sequence[tuple[int, int]]
+
+    @property
+    def rows(self) -> int:
+        """Sequences in the step: those that decode, and those of the chunks."""
+        return self.sequences + len(self.chunks)
 
     @property
     def tokens(self) -> int:
@@ -44,7 +50,8 @@ def print_step(scenario: Scenario, pool: Deployment, step: Step, out: Console) -
     """Print the table of a step of one replica of a pool."""
     gpus = pool.tensor_parallel_size
     model = f"{scenario.model.name} ({scenario.model.weights_dtype})"
-    out.print(Text(f"{model} on {gpus} x {pool.gpu.name}, {pool.role}: {step}", style="bold"))
+    role = "" if pool.role == "serve" else f", {pool.role}"
+    out.print(Text(f"{model} on {gpus} x {pool.gpu.name}{role}: {step}", style="bold"))
     operations = pool.step_time.breakdown(step.sequences, step.context, step.chunks)
     total_s = sum(one.seconds for one in operations)
     gap = 2 if out.width >= WIDE else 1
@@ -81,14 +88,25 @@ def _figures(one: Operation, pool: Deployment, weights_dtype: str, total_s: floa
         number(one.flops, 1e-12) if one.flops else "",
         number(one.bytes, 1e-9) if one.bytes else "",
         f"{one.seconds * 1e3:.3f}",
-        percent(one.seconds / total_s),
+        f"{one.seconds / total_s:.1%}",
         percent(compute) if one.flops else "",
         percent(moved) if one.bytes else "",
     ]
 
 
-def print_steady(closed: Steady, fits: bool, simulated_s: float, out: Console) -> None:
-    """Print the steady state of a closed loop in closed form, beside the simulated one."""
+def print_notes(notes: Iterable[str], out: Console) -> None:
+    """Print the notes of a step, each on lines of its own."""
+    grid = Table.grid(padding=(0, 1))
+    for note in notes:
+        grid.add_row("-", note)
+    print_lines(out, Text("Notes", style="bold"), grid)
+
+
+def print_steady(closed: Steady, wrong: Sequence[str], simulated_s: float, out: Console) -> None:
+    """Print the steady state of a closed loop in closed form, beside the simulated one.
+
+    Where something is ``wrong`` with the closed form, only that is printed beside the simulated one.
+    """
     out.print(Text("Steady state of a closed loop on one replica", style="bold"))
     off = closed.tpot_s / simulated_s - 1
     lines = [
@@ -96,8 +114,11 @@ def print_steady(closed: Steady, fits: bool, simulated_s: float, out: Console) -
         f"{closed.prefills_per_step:.4f} prompts of others a step, each {_ms(closed.prefill_s)}",
         f"TPOT {_ms(closed.tpot_s)} in closed form, {_ms(simulated_s)} simulated ({off:+.1%})",
     ]
-    if not fits:
-        lines.append("the KV cache does not hold all users at once: the closed form does not hold")
+    if wrong:
+        lines = [
+            *(f"the closed form does not hold: {reason}" for reason in wrong),
+            f"TPOT {_ms(simulated_s)} simulated",
+        ]
     out.print("\n".join(f"  {line}" for line in lines), highlight=False)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from servesim.check import listed
-from servesim.cost.memory import MemorySheet
 from servesim.screen.console import print_lines
 from servesim.screen.figures import counted, dollars, number, percent, typed
 from servesim.screen.hardware import cluster, gpus, prices
 from servesim.screen.notes import notes
+from servesim.screen.words import energy, formats, goodput, memory_table
 
 _PERCENTILES = ("p50", "p90", "p95", "p99")
 _LATENCIES = (
@@ -71,36 +70,24 @@ def _sections(
 ) -> Iterator[tuple[str, RenderableType]]:
     """Yield a heading and its content, in the order of reading."""
     scenario = summary["scenario"]
-    yield "Model", _model(scenario)
+    yield "Model", formats(scenario)
     yield "Cluster", cluster(scenario, summary["transfer"])
     yield "Scheduler", _scheduler(scenario)
     yield "Traffic", _traffic(summary)
-    yield "Memory", _memory(summary["memory"], scenario["scheduler"]["max_model_len"])
+    yield "Memory", _memory(summary)
     yield "Requests", _accounting(summary["accounting"])
     yield "Latency", _latency(summary["latency"])
     yield "Time", _time(summary)
     yield "Throughput", _throughput(summary["throughput"])
     yield "Per user", _per_user(summary["latency"]["interactivity"])
-    yield "Goodput", _goodput(summary["goodput"])
+    yield "Goodput", goodput(summary["goodput"])
     yield "Cost", _cost(summary)
-    yield "Energy", _energy(summary["energy"])
+    yield "Energy", energy(summary)
     yield "Load", _load(summary)
     yield "Notes", "\n".join(notes(summary, trace)) or "none"
     if folder is not None:
         names = ", ".join(sorted(path.name for path in folder.iterdir() if path.is_file()))
         yield "Files", f"{folder}/: {names}"
-
-
-def _energy(energy: Mapping[str, Any]) -> str:
-    weights = energy["power_weights"]
-    shares = (f"{number(weights[name])} x {name}" for name in ("compute", "bandwidth"))
-    modelled = f"board power modelled, with {' + '.join(shares)} share"
-    return f"{number(energy['joules_per_output_token'])} J per output token ({modelled})"
-
-
-def _model(scenario: Mapping[str, Any]) -> str:
-    kv = scenario["scheduler"]["kv_cache_dtype"]
-    return f"weights {scenario['model']['weights_dtype']}, KV cache {'bf16' if kv == 'auto' else kv}"
 
 
 def _scheduler(scenario: Mapping[str, Any]) -> str:
@@ -133,21 +120,12 @@ def _source(workload: Mapping[str, Any]) -> str:
     return f"{kind} ({', '.join(f'{key}={typed(value)}' for key, value in arrivals.items())})"
 
 
-def _memory(memory: Mapping[str, Mapping[str, Any]], max_model_len: int | str) -> RenderableType:
-    """Show the memory sheets of all pools side by side, in GB per GPU, and what an engine makes of them."""
-    pools = {role: dict(sheet) for role, sheet in memory.items()}
-    blocks, lengths = ([pool.pop(key) for pool in pools.values()] for key in ("kv_blocks", "max_model_len"))
-    sheets = [
-        MemorySheet(**{key: value for key, value in pool.items() if key != "fits"}) for pool in pools.values()
-    ]
-    table = _columns("GB per GPU", *("" if role == "serve" else role for role in pools))
-    for rows in zip(*(sheet.lines() for sheet in sheets), strict=True):
-        table.add_row(rows[0][0], *(f"{size / 1e9:,.2f}" for _, size in rows))
-    given = ", as given" if sheets[0].overridden else ""
-    label = f"KV blocks of {counted(sheets[0].block_size, 'token')}, per replica{given}"
-    table.add_row(label, *(f"{count:,}" for count in blocks))
-    auto = " (auto)" if max_model_len == "auto" else ""
-    table.add_row(f"max_model_len{auto}, tokens", *(f"{count:,}" for count in lengths))
+def _memory(summary: Mapping[str, Any]) -> RenderableType:
+    """Show the memory sheets of all pools side by side."""
+    headings, rows = memory_table(summary)
+    table = _columns(*headings)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
@@ -189,18 +167,6 @@ def _per_user(interactivity: Mapping[str, Any]) -> str:
     """Show the low side, which is the bad one here."""
     p50, p1 = (number(interactivity[name]) for name in ("p50", "p1"))
     return f"{p50} tokens/s at the median, {p1} or more for 99% of requests (1/TPOT)"
-
-
-def _goodput(goodput: Mapping[str, Any]) -> str:
-    if goodput["attainment"] is None:
-        return "no limits given"
-    limits = ((name, limit) for name, limit in goodput["limits"].items() if limit is not None)
-    asked = listed((f"{name.removesuffix('_s').upper()} <= {limit:g} s" for name, limit in limits), "and")
-    per_cent = Decimal(str(goodput["target"])) * 100  # 0.9999 is 99.99%, not 99.99000000000001%
-    decimals = max(1, -int(per_cent.normalize().as_tuple().exponent))
-    target = f"target {per_cent.normalize():f}%: {'met' if goodput['met'] else 'MISSED'}"
-    rate = f"{number(goodput['requests_per_s'])} requests/s"
-    return f"{rate}; {percent(goodput['attainment'], decimals)} have {asked} ({target})"
 
 
 def _cost(summary: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from calibration.__main__ import CALIBRATION, main
 from calibration.conf import CONF
-from calibration.independent import findings
+from calibration.independent import FILES, findings
 from calibration.sources import wheel
 from calibration.terms import term_table
 from calibration.verbs import TERMS
@@ -30,7 +30,7 @@ def test_without_the_package_a_verb_says_how_to_get_it(
 ) -> None:
     monkeypatch.setattr(wheel, "PACKAGE", "a-package-that-nobody-has-installed")
     assert main([verb, "--out", str(tmp_path)]) == 1
-    assert "pip install 'servesim[calibration]'" in capsys.readouterr().err
+    assert "pip install -e '.[calibration]'" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
@@ -47,6 +47,24 @@ def test_check_prints_a_row_per_part_of_an_independent_table(capsys: pytest.Capt
     printed = capsys.readouterr().out
     assert "| h100-sxm-vllm | vidur_h100_llama2_70b_mlp | gemm | m from 513 | 3,072 |" in printed
     assert "behind a prefix" in printed
+
+
+@pytest.mark.parametrize("arguments", [["check", "DIR"], ["errors", "--out", "DIR"]])
+def test_an_empty_folder_is_one_error_that_lists_what_is_missing(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / FILES[0]).touch()
+    missing = FILES[1:] if "check" in arguments else ["there is no profile"]
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        assert main([str(folder) if word == "DIR" else word for word in arguments]) == 1
+        told = capsys.readouterr().err
+        assert str(folder) in told
+        assert [name for name in missing if name not in told] == []
+
+
+def test_a_check_without_profiles_is_an_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["check", str(shared_data("kernels")), "--out", str(tmp_path)]) == 1
+    assert "h100-sxm-vllm" in capsys.readouterr().err
 
 
 def test_projections_that_others_timed_are_near() -> None:

@@ -64,3 +64,13 @@ def test_refitting_gives_what_is_shipped(tmp_path: Path) -> None:
         )
         terms = ("step_s", "sequence_s", "prefill_factor")
         assert [fitted[name] for name in terms] == pytest.approx([shipped[name] for name in terms], rel=0.005)
+        for name in ("model", "gpu", "ranges"):
+            assert fitted[name] == shipped[name]
+
+
+def test_the_range_is_of_the_runs_that_were_fitted() -> None:
+    rows = made(1e-3, 2e-5, 1.1)
+    rows.loc[(rows.tp_size == 4) & (rows.concurrency == 64), "concurrency"] = 65
+    said = yaml.safe_load(Fit.of(VLLM, rows).text())
+    assert said["ranges"] == {"sequences": [4, 64]}
+    assert (said["model"], said["gpu"]) == ("qwen3-32b", "h100-sxm")

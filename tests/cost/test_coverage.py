@@ -1,5 +1,6 @@
 """Where simulated time is calibrated, between, or extrapolated."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from servesim.cost.coverage import HOST, Spent, Steps, shares, within
 from servesim.cost.fitted import FittedStepTime
 from servesim.cost.gpu import Gpu
 from servesim.cost.model import Model
-from tests.cost.fitted import H100, fitted
+from tests.cost.fitted import H100, OVERHEAD, fitted
 from tests.cost.shipped import gpu, model, replicas, steps
 
 Replica = tuple[Model, Gpu, int, str]
@@ -135,3 +136,20 @@ def test_within_is_all_sizes_at_once() -> None:
     ]
     assert not within(None, m=1)
     assert shares({}) == {}
+
+
+@given(most=st.integers(1, 300), sequences=st.integers(1, 300))
+def test_the_hosts_time_is_extrapolated_beyond_the_sequences_that_were_fitted(
+    most: int, sequences: int
+) -> None:
+    """Of fewer than the fitted ones it lies between nothing and what was fitted."""
+    ranged = replace(OVERHEAD, ranges={"sequences": [min(8, most), most]})
+    times = fitted(QWEN, H100, 4, overhead=ranged)
+    expected = "extrapolated" if sequences > most else "interpolated"
+    assert kind(times, HOST, (sequences, 1000 * sequences, [])) == expected
+
+
+def test_chunks_are_sequences_of_the_host_too() -> None:
+    times = fitted(QWEN, H100, 4, overhead=replace(OVERHEAD, ranges={"sequences": [8, 16]}))
+    assert kind(times, HOST, (15, 15_000, [(100, 0)])) == "interpolated"
+    assert kind(times, HOST, (15, 15_000, [(100, 0), (100, 0)])) == "extrapolated"

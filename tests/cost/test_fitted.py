@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from servesim.cost.fitted import FittedStepTime
 from servesim.cost.gpu import Gpu
 from servesim.cost.model import Model
-from tests.cost.fitted import H100, NO_OVERHEAD, OVERHEAD, decodes, fitted
+from servesim.cost.step_time import Operation
+from tests.cost.fitted import H100, NO_OVERHEAD, OVERHEAD, decodes, fitted, profile
 from tests.cost.shipped import gpu, model, replicas, step_time, steps
 from tests.cost.test_roofline import arrays
 
@@ -252,3 +253,19 @@ def test_a_batch_of_decodes_costs_little_more_than_one() -> None:
 def at_most(seconds: float) -> float:
     """Return a time less its rounding."""
     return seconds * (1 - 1e-12)
+
+
+def test_an_all_reduce_is_of_the_link_where_its_time_grows_with_its_bytes() -> None:
+    """Also over links that reach a fiftieth of their datasheet, as without peer-to-peer over PCIe."""
+    slow = {"gpus": 4, "quick_s": 9e-6, "quick_rate": 0.02, "steady_s": 12e-6, "steady_rate": 0.02}
+    times = profile(all_reduce={"gpus_4": slow}).step_time(
+        QWEN, H100, 4, "auto", max_num_seqs=64, max_num_batched_tokens=512
+    )
+
+    def told(tokens: int) -> Operation:
+        found = times.breakdown(0, 0, [(tokens, 0)])
+        return next(one for one in found if one.name == "all_reduce")
+
+    bounds = [told(tokens).bound for tokens in (1, 2, 4, 512, 1024, 16384)]
+    assert bounds == ["latency"] * 3 + ["link"] * 3
+    assert told(16384).seconds == pytest.approx(16 * told(1024).seconds, rel=0.1)

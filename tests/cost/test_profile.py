@@ -220,6 +220,23 @@ def test_every_shipped_overhead_names_an_engine_with_profiles(path: Path) -> Non
     assert any(one.stem.endswith(f"-{values['engine']}") for one in SHIPPED)
 
 
+def test_an_operation_that_the_ranges_leave_out_is_extrapolated() -> None:
+    others = {operation: ranges for operation, ranges in SAID["ranges"].items() if operation != "quantise"}
+    assert "quantise" not in kernels(ranges=others).ranges
+    assert "gemm" in kernels(ranges=others).ranges
+
+
+@pytest.mark.parametrize("gpu_name", ["h100-sxm", "h200-sxm", "b200-sxm", "l40s", "rtx-pro-6000"])
+def test_small_kernels_are_as_fast_under_sglang_as_under_vllm(gpu_name: str) -> None:
+    """Both serve with fused kernels that go once through the activations, replayed in a CUDA graph."""
+    said_by = {
+        engine: yaml.safe_load((CONF / "calibration" / f"{gpu_name}-{engine}.yaml").read_text())
+        for engine in ("sglang", "vllm")
+    }
+    assert said_by["sglang"]["quantise"]["static"] == said_by["vllm"]["quantise"]["static"]
+    assert "quantise" not in said_by["sglang"]["ranges"]
+
+
 def test_ranges_are_those_of_the_format() -> None:
     assert kernels().ranges["gemm"]["m"] == (1.0, 32768.0)
     assert np.isinf(kernels(ranges={}).ranges["gemm"].get("m", (np.inf, np.inf))[0])

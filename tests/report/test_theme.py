@@ -5,8 +5,21 @@ from typing import get_args
 
 import plotly.graph_objects as go
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from servesim.report.theme import INKS, NEUTRAL, PALETTE, Mode, blank, faint, logarithmic, plain, template
+from servesim.report.theme import (
+    INKS,
+    NEUTRAL,
+    PALETTE,
+    Mode,
+    blank,
+    faint,
+    figure_of,
+    logarithmic,
+    plain,
+    template,
+)
 
 MODES = get_args(Mode)
 
@@ -91,3 +104,25 @@ def test_a_faint_colour_is_the_same_one() -> None:
 
 def test_plain_text_is_no_markup() -> None:
     assert plain("a<b>c</b> & d") == "a&lt;b&gt;c&lt;/b&gt; &amp; d"
+
+
+@given(low=st.floats(1e-5, 1e9), ratio=st.floats(1, 1e6))
+def test_ticks_of_a_logarithmic_axis_are_figures_that_are_read_at_once(low: float, ratio: float) -> None:
+    """0.2, never 200m; and enough of them within the values, or else Plotly is to find some."""
+    axis = logarithmic([low, low * ratio])
+    ticks = axis.get("tickvals", [])
+    assert bool(ticks) == ("nticks" not in axis)
+    for tick, text in zip(ticks, axis.get("ticktext", []), strict=True):
+        letter = text[-1] if text[-1] in "kMGT\u00b5" else ""
+        size = {"": 1, "\u00b5": 1e-6, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[letter]
+        assert float(text.removesuffix(letter)) * size == pytest.approx(tick)
+    if ticks and ratio >= 150:
+        assert sum(low <= tick <= low * ratio for tick in ticks) >= 2
+
+
+def test_seconds_have_no_prefix() -> None:
+    assert {"0.2", "0.5", "1"} <= set(logarithmic([0.15, 3.0])["ticktext"])
+    assert "ticktext" not in logarithmic([0.15, 3.0], exponentformat="power")
+    assert [figure_of(value) for value in (0.02, 20, 2e3, 5e6, 1e9, 2e12, 5e-5)] == [
+        *("0.02", "20", "2k", "5M", "1G", "2T", "50\u00b5")
+    ]

@@ -69,7 +69,7 @@ def test_a_gpu_of_ones_own_is_scaled_from_the_nearest_and_every_summary_says_so(
         assert [one["name"] for one in told["scenario"]["calibration"]["profiles"]] == ["h100-sxm-vllm"]
         words = shown(told)
         assert "of the time is outside the calibrated ranges: " in words
-        assert "as fitted in h100-sxm-vllm, scaled to my-gpu by the datasheet" in words
+        assert "as fitted in h100-sxm-vllm (vllm 0.24.0), scaled to my-gpu by the datasheet" in words
     own, known = (one.deployments()[0].step_time for one in (scenario, load("gpu=h200-sxm")))
     assert 1.5 < own.decode(1, 1000)[0] / known.decode(1, 1000)[0] < 3
 

@@ -122,6 +122,7 @@ def test_throughput_and_goodput_of_the_small_run(small: dict[str, Any]) -> None:
     assert small["goodput"] == {
         "limits": {"ttft_s": 0.5, "tpot_s": 0.1875, "e2e_s": None},
         "target": 0.99,
+        "cut": 0,
         "attainment": 0.5,
         "met": False,
         "requests_per_s": 1 / 0.875,
@@ -282,6 +283,7 @@ def test_a_horizon_leaves_requests_over() -> None:
     assert got["throughput"]["output_tokens_per_s"] == 1.25
     assert got["throughput"]["requests_per_s"] == 0.25
     assert got["goodput"]["attainment"] == 0.0  # its TPOT of 0.5 s is over the limit
+    assert got["goodput"]["cut"] == 2
 
 
 def test_dropped_requests_count_as_injected() -> None:

@@ -53,6 +53,18 @@ def test_a_comparison_has_room_in_80_columns() -> None:
     assert lines[-3].endswith(f"1,234   0.0% {usd}    8 32.00 MISSED, saturated")
 
 
+def test_weights_and_gpus_are_told_where_they_differ() -> None:
+    small = ("model=llama3.1-8b", "cluster.tensor_parallel_size=1", "cluster.replicas=1")
+    runs = [("0", [], summary_of()), ("1", [], summary_of(*small)), ("2", [], None)]
+    heading, *rows = compared(120, *runs)[-6:-2]
+    assert heading.split()[:2] == ["#", "weights"]
+    assert [row.split()[:2] for row in rows] == [["0", "fp8"], ["1", "bf16"], ["2", "-"]]
+    other = ("3", [], summary_of("gpu=h200-sxm"))
+    heading, *rows = compared(120, runs[0], other)[-5:-2]
+    assert heading.split()[:2] == ["#", "GPU"]
+    assert [row.split()[:2] for row in rows] == [["0", "h100-sxm"], ["3", "h200-sxm"]]
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -37,6 +37,29 @@ def test_one_is_singular() -> None:
     assert "preemptions" not in noted(accounting__preemptions=1)
 
 
+def test_it_is_said_whose_kernels_and_whose_host_the_step_times_are_of() -> None:
+    both = unwrapped(screen())
+    assert "kernels as fitted in h100-sxm-vllm (vllm 0.24.0)" in both
+    host = "host time and prefill factor: vllm-0.12 (vllm 0.12.0), fitted on qwen3-32b on h100-sxm"
+    assert f"{host} at 8 to 128 sequences" in both
+    assert "chooses the engine of both" not in both
+    mixed = unwrapped(screen("calibration=h100-sxm-sglang"))
+    assert "kernels of sglang with the host time of vllm: engine_overhead=NAME chooses the engine" in mixed
+
+
+def test_all_reduces_that_take_most_of_the_time_are_noted() -> None:
+    share = sum(summary_of("gpu=l40s")["calibration"]["operations"]["all_reduce"].values())
+    assert share > 0.5
+    assert f"{share:.1%} of the time is all-reduces" in unwrapped(screen("gpu=l40s"))
+    assert "all-reduces" not in screen()
+
+
+def test_many_sequences_are_beyond_what_the_host_was_fitted_on() -> None:
+    summary = summary_of("workload.requests=600", "workload.arrivals.rate_rps=500", "cluster.replicas=1")
+    assert summary["calibration"]["operations"]["host"]["extrapolated"] > 0.1
+    assert "of the time is outside the calibrated ranges: host" in unwrapped(printed_from(summary))
+
+
 def test_ramp_and_drain_are_noted_where_they_weigh() -> None:
     steps = {"traffic__requests": 101, "traffic__offered_per_s": 2.0}  # 50 s
     assert "short run: 50 s of arrivals" in noted(**steps, latency__e2e_s__p99=5.01)

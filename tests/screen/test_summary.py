@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from servesim import load
 from servesim.screen.figures import dollars, number, percent
 from tests.screen.screens import DISAGGREGATED, printed_from, row, screen, summary_of, unwrapped
 
@@ -21,9 +22,11 @@ def test_the_figures_are_those_of_the_summary() -> None:
     ]
     assert dollars(summary["cost"]["usd_per_million_output_tokens"]) in printed
     assert f"{number(summary['energy']['joules_per_output_token'])} J per output token" in printed
-    weights = summary["energy"]["power_weights"]
-    modelled = f"{number(weights['compute'])} x compute + {number(weights['bandwidth'])} x bandwidth share"
-    assert f"(board power modelled, with {modelled})" in unwrapped(printed)
+    mean_w = summary["energy"]["joules"] / summary["window_s"] / 8
+    h100 = load().gpu
+    assert h100.idle_w < mean_w < h100.max_w
+    assert f"{number(mean_w)} W per GPU (modelled: a100, fitted on measured power)" in printed
+    assert "W per GPU (modelled: assumed, not fitted)" in screen("board_power=assumed")
 
 
 def test_the_memory_sheet_is_a_sum() -> None:
@@ -134,3 +137,11 @@ def test_files_and_paths_are_printed_as_they_are(tmp_path: Path) -> None:
     printed = "".join(line.strip() for line in screen(folder=folder).splitlines()[-3:])
     assert "[red]" in printed
     assert "summary.json" in printed
+
+
+def test_requests_cut_at_the_horizon_count_as_missed_and_it_is_said() -> None:
+    summary = summary_of("horizon_s=3")
+    cut = summary["accounting"]["running"] + summary["accounting"]["queued"]
+    assert summary["goodput"]["cut"] == cut > 1
+    assert f"{cut} requests cut at the horizon count as missed" in unwrapped(screen("horizon_s=3"))
+    assert "cut at the horizon" not in screen()

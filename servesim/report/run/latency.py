@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log10
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from servesim.report.theme import (
     GREEN,
     NEUTRAL,
     ORANGE,
+    SKY,
     VERMILLION,
     blank,
     faint,
@@ -33,6 +35,10 @@ MOST_POINTS = 2000
 BINS, ENOUGH, FEWEST = 60, 20, 5
 
 PERCENTILES = (50, 90, 99)
+
+#: A limit so many times beyond the values is out of sight. An axis reaches this share of its length, or at
+#: least this factor, beyond what it shows.
+NEAR, MARGIN, LEAST_MARGIN = 3.0, 0.05, 1.05
 
 
 class Latency(NamedTuple):
@@ -53,10 +59,30 @@ class Latency(NamedTuple):
         """The title of its axis."""
         return f"{self.title} ({self.unit})"
 
-    def drawn(self, values: pd.Series, limit_s: float | None) -> list[Any]:
-        """Return what a logarithmic axis has to show, in the unit."""
-        limit = [] if limit_s is None else [self.scale * limit_s]
-        return [self.scale * values[values > 0], *limit]
+    def scale_of(self, values: pd.Series, limit_s: float | None) -> dict[str, Any]:
+        """Return the logarithmic axis that shows all values, and the limit where it is near them.
+
+        A limit further away would squeeze the values: it is out of sight, and the legend says so.
+        """
+        known = values[values > 0]
+        if known.empty:
+            return logarithmic()
+        low_s, high_s = float(known.min()), float(known.max())
+        if limit_s is not None and self.in_sight(known, limit_s):
+            low_s, high_s = min(low_s, limit_s), max(high_s, limit_s)
+        margin = max((high_s / low_s) ** MARGIN, LEAST_MARGIN)
+        ends = self.scale * low_s / margin, self.scale * high_s * margin
+        return logarithmic(list(ends), range=[log10(end) for end in ends])
+
+    def in_sight(self, values: pd.Series, limit_s: float) -> bool:
+        """Tell whether a limit is within :data:`NEAR` times the positive values."""
+        known = values[values > 0]
+        return bool(not known.empty and known.min() / NEAR <= limit_s <= known.max() * NEAR)
+
+    def limit(self, values: pd.Series, limit_s: float) -> str:
+        """Return what a legend says of a limit."""
+        far = "" if self.in_sight(values, limit_s) else ", out of sight"
+        return f"limit {self.told(limit_s)}{far}"
 
     def told(self, seconds: float) -> str:
         """Return a time in the unit."""
@@ -93,7 +119,7 @@ def distribution(values: pd.Series, latency: Latency, limit_s: float | None = No
     figure = blank(
         x=latency.axis,
         y="Share of requests",
-        xaxis=logarithmic(*latency.drawn(known, limit_s)),
+        xaxis=latency.scale_of(known, limit_s),
         yaxis={"tickformat": ".0%", "range": [0, 1.02]},
     )
     x, y = cdf(known)
@@ -108,9 +134,11 @@ def distribution(values: pd.Series, latency: Latency, limit_s: float | None = No
     )
     for percent, dash in zip(PERCENTILES, ("solid", "dash", "dot"), strict=True):
         at_s = float(np.percentile(known, percent))
-        figure.add_scatter(**_upright(latency, at_s, f"p{percent}", NEUTRAL, dash))
+        name = f"p{percent} {latency.told(at_s)}"
+        figure.add_scatter(**_upright(latency, at_s, name, NEUTRAL, dash))
     if limit_s is not None:
-        figure.add_scatter(**_upright(latency, limit_s, "limit", VERMILLION, "dashdot"))
+        name = latency.limit(known, limit_s)
+        figure.add_scatter(**_upright(latency, limit_s, name, VERMILLION, "dashdot"))
     return figure
 
 
@@ -120,7 +148,7 @@ def _upright(latency: Latency, at_s: float, name: str, colour: str, dash: str) -
         "x": [at, at],
         "y": [0, 1],
         "mode": "lines",
-        "name": f"{name} {latency.told(at_s)}",
+        "name": name,
         "line": {"color": colour, "width": 1.5, "dash": dash},
         "hoverinfo": "name",
     }
@@ -134,7 +162,7 @@ def over_time(
     figure = blank(
         x="Time of sending (s)",
         y=latency.axis,
-        yaxis=logarithmic(*latency.drawn(known[latency.column], limit_s)),
+        yaxis=latency.scale_of(known[latency.column], limit_s),
     )
     points = thinned(known, MOST_POINTS, ["request_id"]).sort_values("sent_s", kind="stable")
     figure.add_scatter(
@@ -142,7 +170,7 @@ def over_time(
         y=latency.scale * points[latency.column].to_numpy(),
         mode="markers",
         name="request",
-        marker={"color": faint(BLUE, 0.5), "size": 4},
+        marker={"color": faint(SKY, 0.7), "size": 5},
         customdata=points[["request_id", "input_tokens", "output_tokens"]].to_numpy(),
         hovertemplate="request %{customdata[0]}: %{y:,.4r} "
         + latency.unit
@@ -165,7 +193,7 @@ def over_time(
             x=list(span),
             y=[limit, limit],
             mode="lines",
-            name=f"limit {latency.told(limit_s)}",
+            name=latency.limit(known[latency.column], limit_s),
             line={"color": VERMILLION, "width": 1.5, "dash": "dashdot"},
             hoverinfo="name",
         )

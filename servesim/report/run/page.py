@@ -46,12 +46,12 @@ def run_page(run: Run, config_dir: Path | None = None) -> Page:
     """Return the page of a run; what cannot be drawn is left out, and the notes say why."""
     breakdowns, missing = _breakdowns(run, config_dir)
     completed = run.requests[run.requests.e2e_s.notna()]
-    sections = [figures_section(run.summary)]
+    sections = [figures_section(run.summary, list(_notes(run)))]
     if len(completed):
         sections += [_latencies(run), _where_time_went(completed)]
     if len(run.steps):
         sections += [_load(run), _steps(run, breakdowns)]
-    return Page(_title(run), list(_lead(run)), sections, [*_notes(run), *missing])
+    return Page(_title(run), list(_lead(run)), sections, [_on_the_drawings(), *missing])
 
 
 def _title(run: Run) -> str:
@@ -217,6 +217,10 @@ def _breakdowns(run: Run, config_dir: Path | None) -> tuple[dict[str, list[Any]]
 
 
 def _notes(run: Run) -> Iterator[str]:
+    """Yield what the screen notes of the run."""
     yield from (f"{line[0].upper()}{line[1:]}." for line in notes(run.summary, ()))
+
+
+def _on_the_drawings() -> str:
     most = f"{latency.MOST_POINTS:,} requests and {steps.MOST_POINTS:,} runs of steps"
-    yield f"Drawings of points show at most {most}, chosen by a hash; lines, bars and tables leave none out."
+    return f"Drawings of points show at most {most}, chosen by a hash; lines, bars and tables leave none out."

@@ -18,6 +18,9 @@ from servesim.screen.figures import counted
 #: Points on the roofline.
 MOST_POINTS = 2500
 
+#: Pixels of a bar that its figure has room beside, and of a drawing at least.
+BAR_HEIGHT, LEAST_HEIGHT = 16, 420
+
 
 def roofline_points(run: Run, pool: Pool) -> pd.DataFrame:
     """Return the leaps of a pool as :func:`servesim.report.roofline.roofline` takes them, per GPU."""
@@ -85,10 +88,11 @@ def _typical(name: str, rows: pd.DataFrame) -> Typical:
 
 def breakdown_figure(breakdowns: Sequence[tuple[Typical, Sequence[Operation]]]) -> go.Figure:
     """Return the time of each operation in typical steps, a colour per step."""
+    bars = sum(len(operations) for _, operations in breakdowns)
     figure = blank(
         x="Time in the step (ms)",
         y="",
-        height=420,
+        height=max(LEAST_HEIGHT, 120 + BAR_HEIGHT * bars),
         barmode="group",
         yaxis={"type": "category", "autorange": "reversed"},
     )
@@ -102,6 +106,8 @@ def breakdown_figure(breakdowns: Sequence[tuple[Typical, Sequence[Operation]]]) 
             marker={"color": colour(index)},
             text=[f"{one.seconds / total_s:.0%}" for one in operations],
             textposition="outside",
+            textfont={"size": 12},
+            constraintext="none",
             cliponaxis=False,
             customdata=[one.bound for one in operations],
             hovertemplate="%{y}: %{x:.3f} ms, %{text} of the step, bound by %{customdata}"

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from servesim.report.page import Section, Table
 from servesim.report.run.parts import LEAST_S
-from servesim.screen.figures import dollars, number, percent, typed
+from servesim.screen.figures import counted, dollars, number, percent, typed
 from servesim.screen.hardware import prices
+from servesim.screen.words import energy, formats, goodput, memory_table
 
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "max")
 
 
-def figures_section(summary: Mapping[str, Any]) -> Section:
-    """Return the tables of the figures that a summary has."""
+def figures_section(summary: Mapping[str, Any], notes: Sequence[str]) -> Section:
+    """Return the tables of the figures that a summary has, and what to know when reading them."""
     rows = [
         (
             title,
@@ -35,18 +36,28 @@ def figures_section(summary: Mapping[str, Any]) -> Section:
                 "TTFT: sending to the first token. TPOT: mean gap between a request's tokens after it. ITL: "
                 "all gaps between tokens, pooled. E2E: sending to the last token.",
             ),
-            Table("The rest", ("", ""), [*_facts(summary)], words=2),
+            Table("What it did, on what, and what it cost", ("", ""), [*_facts(summary)], words=2),
+            _memory(summary),
+            Table(
+                "What to know when reading them", ("",), [(note,) for note in notes or ["Nothing."]], words=1
+            ),
         ],
     )
 
 
+def _memory(summary: Mapping[str, Any]) -> Table:
+    headings, rows = memory_table(summary)
+    return Table("Memory", headings, rows, "What one GPU's memory is spent on, and what is left for KV.")
+
+
 def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    rates, used, cost, goodput = (summary[name] for name in ("throughput", "utilisation", "cost", "goodput"))
+    rates, used, cost = (summary[name] for name in ("throughput", "utilisation", "cost"))
     ends = summary["accounting"]
     lost = {name: ends[name] for name in ("timed_out", "running", "queued") if ends[name]}
     lost |= {f"dropped ({reason})": count for reason, count in ends["dropped"].items()}
     rest = "".join(f", {count:,} {name.replace('_', ' ')}" for name, count in lost.items())
-    yield "requests", f"{ends['completed']:,} of {ends['injected']:,} completed{rest}"
+    preempted = counted(ends["preemptions"], "preemption")
+    yield "requests", f"{ends['completed']:,} of {ends['injected']:,} completed{rest}; {preempted}"
     yield (
         "throughput",
         f"{number(rates['requests_per_s'])} requests/s, "
@@ -54,10 +65,7 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         f"{number(rates['total_tokens_per_s'])} tokens/s in all, "
         f"{number(rates['total_tokens_per_s_per_gpu'])} of them per GPU",
     )
-    if goodput["attainment"] is not None:
-        met = "met" if goodput["met"] else "missed"
-        share = f"{percent(goodput['attainment'])} of the requests within the limits"
-        yield "goodput", f"{number(goodput['requests_per_s'])} requests/s; {share} (target {met})"
+    yield "goodput", goodput(summary["goodput"])
     yield (
         "mean use",
         f"{percent(used['busy'])} busy, {percent(used['compute'])} of peak compute, "
@@ -69,6 +77,8 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         f"{dollars(cost[million.format('output')])} per million output tokens, "
         f"{dollars(cost[million.format('total')])} per million tokens; {prices(summary['scenario'])}",
     )
+    yield "energy", energy(summary)
+    yield "formats", formats(summary["scenario"])
     scheduler = {key: value for key, value in summary["scenario"]["scheduler"].items() if value is not None}
     yield "scheduler", ", ".join(f"{key}={typed(value)}" for key, value in scheduler.items() if key != "kind")
 

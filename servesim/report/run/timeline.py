@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from servesim.check import ConfigError, Problem
 from servesim.report.run.saved import Run
 
 #: Leaps and requests of a file: each is some 4 to 10 events, and Perfetto still opens it at once.
@@ -49,11 +50,18 @@ def write_timeline(
 
     What overlaps the stretch is drawn whole. Where that is more than ``most`` leaps and requests, those that
     begin last are left out.
+
+    Raises:
+        ConfigError: nothing overlaps the stretch; no file is written.
     """
     asked = (run.span[0] if start_s is None else start_s, run.span[1] if end_s is None else end_s)
     leaps = run.steps[(run.steps.end_s >= asked[0]) & (run.steps.start_s <= asked[1])]
     requests = with_finish(run)
     requests = requests[(requests.finish_s >= asked[0]) & (requests.sent_s <= asked[1])]
+    if leaps.empty and requests.empty:
+        lasts = f"the run lasts from {run.span[0]:g} to {run.span[1]:g} s"
+        message = f"nothing happens from {asked[0]:g} to {asked[1]:g} s; {lasts}"
+        raise ConfigError([Problem("--start, --end", None, message)])
     begin_s = np.concatenate([leaps.start_s.to_numpy(), requests.sent_s.to_numpy()])
     order = np.argsort(begin_s, kind="stable")
     chosen = np.zeros(len(begin_s), dtype=bool)

@@ -45,7 +45,8 @@ def test_a_profile_is_of_the_gpu_that_it_names(path: Path) -> None:
 def test_every_fit_has_its_range_errors_and_provenance(path: Path) -> None:
     said = document(path)
     for operation in set(OPERATIONS) & set(said):
-        assert set(said["ranges"][operation]) == set(said[operation])
+        borrowed = operation == "quantise" and said["engine"] == "sglang"
+        assert set(said["ranges"].get(operation, ())) == (set() if borrowed else set(said[operation]))
         for name in said[operation]:
             errors = said["errors"][operation][name]
             assert errors["held_out"]["n"] > 0

@@ -117,3 +117,17 @@ def test_a_browser_draws_the_rows(mode: str, tmp_path: Path, open_page: Open) ->
             np.testing.assert_array_equal(numbers(trace["y"]), 1e6 * part.predicted_s)
         for _ in range(4 if PAGE_OPERATIONS[operation].regions else 3):
             next(drawn)
+
+
+@pytest.mark.parametrize(
+    ("name", "section", "words"),
+    [
+        ("h100-sxm-vllm", "gemm", "are of the host, not of the GPU, and are left out"),
+        ("l40s-sglang", "quantise", "These are vllm's rows on this GPU"),
+    ],
+)
+def test_what_was_done_to_the_rows_of_a_table_is_said(name: str, section: str, words: str) -> None:
+    title = PAGE_OPERATIONS[section].title
+    for profile in (name, "l40s-trtllm"):
+        (lead,) = (each.lead for each in page_of(profile).sections if each.title == title)
+        assert (words in lead) == (profile == name)

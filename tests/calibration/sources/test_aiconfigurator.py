@@ -135,6 +135,35 @@ def test_experts_without_a_gate_are_known_by_shape_or_kernel(tmp_path: Path) -> 
     assert dict(zip(table.hidden, table.gated, strict=True)) == {1: False, 2688: False, 4096: True}
 
 
+def test_a_chain_of_operations_is_no_kernel_so_anothers_stands_for_it(tmp_path: Path) -> None:
+    package = made(
+        tmp_path,
+        quantize__vllm__v0240__scale_matrix_perf=[quantise_row(8, 0.002)],
+        quantize__vllm__v0240__computescale_perf=[quantise_row(8, 0.001)],
+        quantize__sglang__v0514__scale_matrix_perf=[quantise_row(8, 0.008)],
+        quantize__sglang__v0514__computescale_perf=[quantise_row(8, 0.0)],
+    )
+    table = aiconfigurator.quantise(package, "h100-sxm", "sglang")
+    assert table is not None
+    assert table[["engine", "mode", "seconds"]].values.tolist() == [["vllm", "static", 0.002e-3]]
+
+
+@pytest.mark.parametrize("gpu", ["h100-sxm", "h200-sxm", "b200-sxm", "l40s", "rtx-pro-6000"])
+def test_sglangs_own_rows_are_of_several_passes(gpu: str) -> None:
+    """Long rows take more than the reading and writing of an intermediate FP32 tensor beside BF16 and FP8."""
+    package = installed()
+    rows = aiconfigurator._read(package, gpu, "quantize", "sglang", "scale_matrix_perf")
+    one = aiconfigurator.quantise(package, gpu, "vllm")
+    assert rows is not None
+    assert one is not None
+    shape = {"m": 32768, "k": 16384}
+    chain, kernel = (
+        float(table.loc[(table.m == shape["m"]) & (table.k == shape["k"]), "seconds"].iloc[0])
+        for table in (rows, one[one["mode"] == "static"])
+    )
+    assert chain > (3 + 4 + 4) / 3 * kernel
+
+
 def test_the_newest_version_that_is_not_too_new(tmp_path: Path) -> None:
     for version in ("0.9.0", "0.14.0", "0.22.0"):
         folder = tmp_path / "h100_sxm" / "comm" / "vllm" / version
@@ -154,7 +183,7 @@ def test_a_release_candidate_comes_before_its_release() -> None:
 
 def test_without_the_package_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wheel, "PACKAGE", "a-package-that-nobody-has-installed")
-    with pytest.raises(SourceError, match=r"pip install 'servesim\[calibration\]'"):
+    with pytest.raises(SourceError, match=r"pip install -e '\.\[calibration\]'"):
         wheel.Wheel.installed()
 
 

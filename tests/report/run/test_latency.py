@@ -11,6 +11,7 @@ from servesim.report.run.latency import (
     FEWEST,
     LATENCIES,
     MOST_POINTS,
+    NEAR,
     cdf,
     distribution,
     over_time,
@@ -85,3 +86,23 @@ def test_points_are_bounded() -> None:
     many = pd.DataFrame({"request_id": range(5000), "sent_s": np.arange(5000.0), "ttft_s": 1.0})
     many = many.assign(input_tokens=1, output_tokens=1)
     assert len(over_time(many, LATENCIES[0], (0.0, 5000.0)).data[0].x) == MOST_POINTS
+
+
+@given(SAMPLES, st.floats(1e-6, 1e6))
+def test_an_axis_shows_all_values_and_a_limit_that_is_near(sample: list[float], limit_s: float) -> None:
+    """Values take at least a third of the axis's length where they spread by a factor of 3 or more."""
+    values, each = pd.Series(sample), LATENCIES[2]
+    low, high = each.scale_of(values, limit_s)["range"]
+    assert low < np.log10(values.min())
+    assert np.log10(values.max()) < high
+    near = values.min() / NEAR <= limit_s <= values.max() * NEAR
+    assert (low < np.log10(limit_s) < high) or not near
+    assert ("out of sight" in each.limit(values, limit_s)) != near
+    spread = np.log10(values.max() / values.min())
+    assert spread < np.log10(3) or spread > (high - low) / 3
+
+
+def test_a_limit_far_from_the_values_does_not_squeeze_them() -> None:
+    figure = distribution(pd.Series([0.05, 0.1]), LATENCIES[0], 10.0)
+    assert 10 ** figure.layout.xaxis.range[1] < 120
+    assert figure.data[-1].name == "limit 10,000 ms, out of sight"

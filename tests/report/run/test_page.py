@@ -12,6 +12,7 @@ from servesim.report.run.latency import cdf
 from servesim.report.run.load import load_over_time
 from servesim.report.run.page import run_page, write_page
 from servesim.report.run.saved import Run
+from servesim.screen.notes import notes
 from tests.browser import Open, numbers
 from tests.report.run.runs import KINDS, SMALL, made
 
@@ -37,6 +38,22 @@ def test_a_run_that_served_nothing_has_its_figures() -> None:
     page = run_page(made("nothing_served"))
     assert [section.title for section in page.sections] == ["Figures"]
     assert "dropped (prompt too long)" in page.html()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_says_what_the_screen_says(kind: str) -> None:
+    summary = made(kind).summary
+    rows = [row for part in run_page(made(kind)).sections[0].parts for row in part.rows]  # type: ignore[union-attr]
+    told = {str(row[0]): " ".join(map(str, row[1:])) for row in rows}
+    assert "J per output token" in told["energy"]
+    assert "W per GPU" in told["energy"]
+    assert f"weights {summary['scenario']['model']['weights_dtype']}, KV cache" in told["formats"]
+    assert f"{summary['accounting']['preemptions']:,} preemption" in told["requests"]
+    assert " s (target " in told["goodput"]
+    first = next(iter(summary["memory"].values()))
+    assert told["weights"].startswith(f"-{first['weights_bytes'] / 1e9:,.2f}")
+    for note in notes(summary, ()):
+        assert f"{note[0].upper()}{note[1:]}." in told
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])

@@ -1,0 +1,102 @@
+"""The verb ``servesim dashboard``: what-ifs in the browser, for this machine alone unless told otherwise."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NoReturn
+
+from servesim.check import ConfigError, Problem
+
+_HELP = """\
+servesim dashboard [FOLDER] [options]: what-ifs that answer while you move the controls, in your browser.
+
+  servesim dashboard                      what-ifs
+  servesim dashboard sweeps               and the sweeps in this folder, under other limits and prices
+  servesim dashboard runs --port 9000     and the runs in this one
+
+  FOLDER         where sweeps (sweep.parquet) or runs (summary.json) lie, at any depth
+  --port P       the port to listen at (8050); 0: any that is free
+  --host H       the address to listen at (127.0.0.1: only this machine can connect)
+
+It needs Dash: pip install 'servesim[dashboard]'. Ctrl-C ends it.
+"""
+_LOCAL, _PORT = "127.0.0.1", 8050
+
+
+def dashboard(arguments: Sequence[str]) -> int:
+    """Serve the dashboard that ``arguments`` (those after the verb) ask for, until Ctrl-C.
+
+    Raises:
+        ConfigError: listing what is wrong with the input, or that Dash is not installed.
+
+    """
+    options = _parser().parse_args(arguments)
+    if options.help:
+        print(_HELP)
+        return 0
+    if find_spec("dash") is None:
+        raise ConfigError([Problem("dashboard", None, "needs Dash: pip install 'servesim[dashboard]'")])
+    from servesim.report.dashboard.app import create_app
+    from servesim.report.dashboard.loaded import load_folder
+    from servesim.report.dashboard.state import State
+    from servesim.report.dashboard.whatif import WhatIfs
+
+    loaded = load_folder(options.folder) if options.folder else {}
+    with _listening(options.host, options.port) as listening:
+        whatifs, state = WhatIfs(), State()
+        whatifs.ask(state.overrides(state.a))
+        app = create_app(loaded, whatifs)
+        host, port = listening.getsockname()[:2]
+        print(f"http://{_LOCAL if host == '0.0.0.0' else host}:{port}/ (Ctrl-C ends it)", flush=True)
+        with suppress(KeyboardInterrupt):
+            _serve(app.server, listening)
+    return 0
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens.
+
+    Raises:
+        ConfigError: the address cannot be had.
+    """
+    try:
+        return socket.create_server((host, port))
+    except (OSError, OverflowError) as error:
+        reason = str(getattr(error, "strerror", None) or error).partition(" (while")[0]
+        message = f"cannot be listened at ({reason}); choose another --port"
+        raise ConfigError([Problem(f"{host}:{port}", None, message)]) from error
+
+
+def _serve(application: Any, listening: socket.socket) -> None:
+    """Answer requests until Ctrl-C."""
+    from werkzeug.serving import make_server
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    host, port = listening.getsockname()[:2]
+    server = make_server(host, port, application, threaded=True, fd=listening.fileno())
+    try:
+        server.serve_forever()
+    finally:
+        server.server_close()
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises what is wrong with the options as any other error in the input."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError([Problem("", None, f"{message}; see {self.prog} --help")])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="servesim dashboard", add_help=False, allow_abbrev=False)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--port", type=int, default=_PORT)
+    parser.add_argument("--host", default=_LOCAL)
+    parser.add_argument("-h", "--help", action="store_true")
+    return parser

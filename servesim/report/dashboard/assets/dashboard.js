@@ -1,0 +1,47 @@
+"use strict";
+
+window.dash_clientside = window.dash_clientside || {};
+window.dash_clientside.servesim = {
+  /* Light or dark: as the system has it, until the button says otherwise. */
+  mode(clicks, mode) {
+    const system = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    const next = !mode ? system : mode === "dark" ? "light" : "dark";
+    document.documentElement.dataset.mode = next;
+    return next;
+  },
+
+  /* Which panels are seen: classes of the page. */
+  panels(state, side) {
+    if (!state) return "";
+    const asked = new URLSearchParams(state.query);
+    const before = side === "B" && asked.has("compare") ? "b-" : "";
+    const value = (name, start) => asked.get(before + name) ?? asked.get(name) ?? start;
+    const classes = [asked.has("sweep") ? "sweep" : "what-if", `side-${before ? "b" : "a"}`];
+    if (asked.has("compare")) classes.push("comparing");
+    classes.push(value("scheduler") === "disaggregated" ? "pools" : "pool");
+    if (asked.get("lengths") === "fixed") classes.push("fixed");
+    return classes.join(" ");
+  },
+
+  async copy(clicks, command) {
+    if (window.dash_clientside.callback_context.triggered_id !== "copy") return "Copy the command";
+    await navigator.clipboard.writeText(command);
+    return "Copied";
+  },
+
+  /* The charts with the configurations that are switched on. */
+  shown(groups, figures) {
+    return figures.map((figure) => ({
+      ...figure,
+      data: figure.data.map((trace) => ({
+        ...trace, visible: !trace.legendgroup || groups.includes(trace.legendgroup),
+      })),
+    }));
+  },
+
+  /* The command of the point that was clicked. */
+  picked(clicks, figures) {
+    const point = window.dash_clientside.callback_context.triggered[0]?.value?.points?.[0];
+    return figures[0]?.layout.meta[point?.customdata] ?? "";
+  },
+};

@@ -1,0 +1,190 @@
+"""The charts of the dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from servesim.report.dashboard.loaded import Loaded
+from servesim.report.dashboard.rescore import BOUNDED, LEAST, MOST, Judge, judged
+from servesim.report.dashboard.state import RATE
+from servesim.report.frontier.curves import curves
+from servesim.report.frontier.details import details, hover
+from servesim.report.frontier.drawing import Drawing, Sweep
+from servesim.report.frontier.view import View
+from servesim.report.metrics import (
+    ATTAINMENT,
+    COST,
+    GOODPUT,
+    INTERACTIVITY,
+    OUTPUT,
+    TPOT_P99,
+    TTFT_P99,
+    Metric,
+)
+from servesim.report.run.latency import Latency, cdf
+from servesim.report.scale import Scale
+from servesim.report.theme import NEUTRAL, Mode, blank, colour, template
+from servesim.results.statistics import PERCENTILES
+
+#: Heights in pixels: two rows of small charts go onto a laptop's screen.
+SMALL, LARGE = 220, 340
+
+_DASHES = ("solid", "dash")
+
+#: Legends in a corner of small charts that their curves leave free.
+_INSIDE = {
+    side: {"orientation": "v", "x": place, "xanchor": side, "y": 0.98, "yanchor": "top"}
+    for side, place in (("left", 0.02), ("right", 0.98))
+}
+
+
+class Titled(NamedTuple):
+    """A figure with its title and what there is to say of it."""
+
+    title: str
+    figure: go.Figure
+    caption: str = ""
+
+
+def distributions(times: Mapping[str, pd.DataFrame], latency: Latency, limit_s: float | None) -> go.Figure:
+    """Return the cumulative distribution of a latency in each configuration, with the limit.
+
+    ``times`` has a column of seconds for each latency, by the letter of the configuration.
+    """
+    known = {letter: each[latency.column].dropna() for letter, each in times.items()}
+    drawn = [np.atleast_1d(part) for each in known.values() for part in latency.drawn(each, limit_s)]
+    figure = blank(
+        x=latency.axis,
+        y="Share of requests",
+        height=SMALL,
+        xaxis=Scale.around(np.concatenate(drawn) if drawn else np.empty(0), True).axis(),
+        yaxis={"tickformat": ".0%", "range": [0, 1.02]},
+        showlegend=len(known) > 1,
+        legend=_INSIDE["left"],
+    )
+    for number, (letter, values) in enumerate(known.items()):
+        x, y = cdf(values)
+        figure.add_scatter(
+            x=latency.scale * x,
+            y=y,
+            mode="lines",
+            name=letter,
+            line={"color": colour(number), "width": 2.5, "shape": "hv", "dash": _DASHES[number]},
+            hovertemplate=f"%{{y:.1%}} take at most %{{x:,.4r}} {latency.unit}<extra></extra>",
+        )
+    if limit_s is not None:
+        figure.add_vline(x=latency.scale * limit_s, line={"color": NEUTRAL, "width": 1.5, "dash": "dashdot"})
+    return figure
+
+
+def drawing_of(sweep: Sweep) -> Drawing:
+    """Return the drawing of a sweep; figures that are known within bounds have these as intervals."""
+    table = sweep.table
+    known = [name for name in BOUNDED if f"{name}{LEAST}" in table]
+    bounds = [f"{name}{end}" for name in known for end in (LEAST, MOST)]
+    drawing = Drawing.of(replace(sweep, compare=[*sweep.compare, *bounds]))
+    points = drawing.points
+    if _is_certain(table):
+        return drawing
+    for name in known:
+        points[f"{name}.low"], points[f"{name}.high"] = points[f"{name}{LEAST}"], points[f"{name}{MOST}"]
+    said = details(points, table)
+    points["text"] = hover(said)
+    return replace(drawing, said=said)
+
+
+def names(drawing: Drawing) -> list[str]:
+    """Return what each configuration is called."""
+    return [str(label) for label in drawing.points.groupby("config").label.first()]
+
+
+def _chart(drawing: Drawing, x: Metric, y: Metric, height: int, *, front: bool = False) -> go.Figure:
+    """Return one figure against another; its ``meta`` has the command of each point."""
+    points = drawing.points
+    figure = curves(points, x, y, drawing.chosen, limits=drawing.limits, front=front, height=height)
+    return figure.update_layout(meta=[commands[0] for commands in points.commands])
+
+
+def _ringed(figure: go.Figure, view: View, load: float) -> go.Figure:
+    """Return a figure with a ring around the points of a load."""
+    here = np.flatnonzero((view.points.load == load).to_numpy() & view.there)
+    return figure.add_scatter(
+        x=view.values(view.x)[here],
+        y=view.values(view.y)[here],
+        mode="markers",
+        name="now",
+        marker={"symbol": "circle-open", "size": 17, "color": NEUTRAL, "line": {"width": 2}},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _with_legend(figure: go.Figure, side: str) -> go.Figure:
+    """Return a figure of several configurations with a legend in a corner."""
+    figure.for_each_trace(lambda trace: trace.update(showlegend=_is_named(trace)))
+    return figure.update_layout(showlegend=True, legend=_INSIDE[side])
+
+
+def _is_named(trace: go.Scatter) -> bool:
+    return trace.mode == "markers" and trace.legendgroup is not None and trace.name not in ("failed", "knee")
+
+
+def over_rates(table: pd.DataFrame, rate_rps: float) -> list[Titled]:
+    """Return the small frontier, goodput and cost over the rates of a curve; the present rate is ringed."""
+    drawing = drawing_of(Sweep(table, "what-if", declared_load=RATE))
+    rate = drawing.load_axis(linear=True)
+    charts = []
+    for title, x, y, short, free in (
+        ("Frontier over the rate", INTERACTIVITY, OUTPUT, "Output tokens/s per GPU", "right"),
+        ("Goodput against rate", rate, GOODPUT, GOODPUT.title, "left"),
+        ("Cost against rate", rate, COST, "$ per M output tokens", "right"),
+    ):
+        figure = _ringed(_chart(drawing, x, y, SMALL), View(drawing.points, x, y), rate_rps)
+        figure.update_layout(yaxis_title_text=short)
+        charts.append(Titled(title, figure if len(drawing.chosen) == 1 else _with_legend(figure, free)))
+    return charts
+
+
+def of_sweep(loaded: Loaded, judge: Judge) -> tuple[Drawing, list[Titled]]:
+    """Return the drawing of a loaded sweep as a judge sees it, and its charts."""
+    table = judged(loaded.sweep.table, judge, loaded.requests)
+    drawing = drawing_of(replace(loaded.sweep, table=table))
+    return drawing, list(_sweep_charts(drawing))
+
+
+def _is_certain(table: pd.DataFrame) -> bool:
+    column = f"{BOUNDED[0]}{LEAST}"
+    return column not in table or bool(
+        (table[column].fillna(0) == table[f"{BOUNDED[0]}{MOST}"].fillna(0)).all()
+    )
+
+
+def _sweep_charts(drawing: Drawing) -> Iterator[Titled]:
+    shaded = "Shaded: within the limit."
+    pairs = [
+        ("Throughput against interactivity", INTERACTIVITY, OUTPUT, shaded),
+        ("Cost against interactivity", INTERACTIVITY, COST, f"{shaded} Costs at another price are exact."),
+    ]
+    bounds = "Exact: the limits are those of the runs, or every request is at hand."
+    if not _is_certain(drawing.sweep.table):
+        named = ", ".join(f"p{each}" for each in PERCENTILES)
+        bounds = f"Bands: bounds, as the table has {named} of TTFT and TPOT, not every request."
+    if drawing.load:
+        pairs.append(("SLO attainment against load", drawing.load_axis(), ATTAINMENT, bounds))
+        pairs.append(("Goodput against load", drawing.load_axis(), GOODPUT, bounds))
+    else:
+        pairs.append(("SLO attainment against TTFT", TTFT_P99, ATTAINMENT, bounds))
+        pairs.append(("SLO attainment against TPOT", TPOT_P99, ATTAINMENT, bounds))
+    for title, x, y, caption in pairs:
+        yield Titled(title, _chart(drawing, x, y, LARGE, front=y in (OUTPUT, COST)), caption)
+
+
+def themed(figure: go.Figure, mode: Mode) -> go.Figure:
+    """Return a figure in the colours of a mode, without a height of its own."""
+    return figure.update_layout(template=template(mode), margin={"t": 8, "b": 44, "r": 12})

@@ -1,0 +1,174 @@
+"""The state of the dashboard reads back from its URL, and its command asks for exactly what it says."""
+
+import shlex
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from servesim import load
+from servesim.cluster.pools import Pool, PrefillDecode
+from servesim.config.groups import Groups
+from servesim.report.dashboard.state import KINDS, Demand, Setup, State, View, command, query_of, written
+
+GROUPS = Groups.of(None)
+NUMBERS = st.none() | st.floats(allow_nan=False, allow_infinity=False)
+WHOLES = st.none() | st.integers(-5, 10**6)
+WORDS = st.text(min_size=1, max_size=12)
+
+SETUPS = st.builds(
+    Setup,
+    model=WORDS,
+    weights=st.none() | WORDS,
+    gpu=WORDS,
+    scheduler=st.sampled_from(GROUPS.options("scheduler")) | WORDS,
+    replicas=WHOLES,
+    prefill=WHOLES,
+    decode=WHOLES,
+    tp=WHOLES,
+    kv=WORDS,
+    price=NUMBERS,
+)
+DEMANDS = st.builds(
+    Demand,
+    rate=NUMBERS,
+    lengths=st.sampled_from(["conversation", "code", "fixed"]) | WORDS,
+    input=WHOLES,
+    output=WHOLES,
+    requests=WHOLES,
+    seed=WHOLES,
+    ttft=NUMBERS,
+    tpot=NUMBERS,
+    attainment=NUMBERS,
+)
+STATES = st.builds(
+    State,
+    a=SETUPS,
+    b=st.none() | SETUPS,
+    demand=DEMANDS,
+    view=st.builds(View, sweep=st.none() | WORDS, sweep_price=NUMBERS),
+)
+
+
+@given(STATES)
+def test_a_state_reads_back_from_its_url(state: State) -> None:
+    assert State.read(state.query()) == (state, [])
+
+
+@given(STATES)
+def test_a_state_reads_back_from_its_controls(state: State) -> None:
+    compare = state.b is not None
+    assert State.of(state.values(), compare) == state
+    assert State.read(query_of(state.values(), compare)) == (state, [])
+    assert set(state.values()) == set(KINDS)
+
+
+@given(STATES)
+def test_a_command_says_the_overrides_and_survives_the_shell(state: State) -> None:
+    for setup, text in zip(state.setups.values(), state.commands(), strict=True):
+        assert tuple(shlex.split(text)) == ("servesim", *state.overrides(setup))
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_is_written_so_that_it_reads_back(number: float) -> None:
+    assert float(written(number)) == number
+
+
+def test_what_the_state_starts_with_is_what_the_configuration_files_say() -> None:
+    state = State()
+    assert state.query() == ""
+    assert state.commands() == ["servesim"]
+    _check(state, state.a)
+
+
+@settings(max_examples=4, deadline=None)
+@given(
+    st.builds(
+        Setup,
+        model=st.sampled_from(GROUPS.options("model")),
+        weights=st.none() | st.sampled_from(["bf16", "fp8", "int4"]),
+        gpu=st.sampled_from(["h200-sxm", "b200-sxm"]),
+        scheduler=st.sampled_from(GROUPS.options("scheduler")),
+        replicas=st.integers(1, 9),
+        prefill=st.integers(1, 9),
+        decode=st.integers(1, 9),
+        tp=st.just(8),
+        kv=st.sampled_from(["auto", "bf16", "fp8"]),
+        price=st.none() | st.floats(0, 100),
+    ),
+    st.builds(
+        Demand,
+        rate=st.floats(1e-3, 1e3),
+        lengths=st.sampled_from(["conversation", "code", "fixed"]),
+        input=st.integers(1, 4000),
+        output=st.integers(1, 4000),
+        requests=st.integers(1, 10**6),
+        seed=st.integers(0, 10**9),
+        ttft=st.none() | st.floats(1e-3, 10),
+        tpot=st.none() | st.floats(1e-3, 10),
+        attainment=st.floats(0.01, 1),
+    ),
+)
+def test_the_overrides_make_a_scenario_that_is_as_the_controls_say(setup: Setup, demand: Demand) -> None:
+    if setup.model == "llama3.1-405b":
+        setup = replace(setup, weights="int4")  # fits on eight GPUs
+    _check(State(a=setup, demand=demand), setup)
+
+
+def _check(state: State, setup: Setup) -> None:
+    scenario, demand = load(*state.overrides(setup)), state.demand
+    cluster = scenario.cluster
+    if isinstance(cluster, PrefillDecode):
+        assert (cluster.prefill.replicas, cluster.decode.replicas) == (setup.prefill, setup.decode)
+        assert {cluster.prefill.tensor_parallel_size, cluster.decode.tensor_parallel_size} == {setup.tp}
+    else:
+        assert isinstance(cluster, Pool)
+        assert (cluster.replicas, cluster.tensor_parallel_size) == (setup.replicas, setup.tp)
+    assert type(scenario.scheduler).__name__.lower() == setup.scheduler
+    assert (scenario.gpu.name, scenario.model.name) == (setup.gpu, setup.model)
+    assert setup.weights in (None, scenario.model.weights_dtype)
+    assert scenario.scheduler.kv_cache_dtype == setup.kv
+    assert scenario.pricing.usd_per_gpu_hour == setup.price
+    workload = scenario.workload
+    assert workload.arrivals.rate_rps == demand.rate
+    assert (workload.requests or 2000, scenario.seed) == (demand.requests, demand.seed)
+    if demand.lengths == "fixed":
+        assert (workload.lengths.input, workload.lengths.output) == (demand.input, demand.output)
+    slo = scenario.slo
+    assert (slo.ttft_s, slo.tpot_s, slo.attainment) == (demand.ttft, demand.tpot, demand.attainment)
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("?rate=fast&gpu=h200-sxm", ["rate"]),
+        ("?speed=1&replicas=two", ["speed", "replicas"]),
+        ("?rate=nan", ["rate"]),
+    ],
+)
+def test_what_cannot_be_read_is_listed_and_the_rest_holds(query: str, names: list[str]) -> None:
+    state, problems = State.read(query)
+    assert [problem.path for problem in problems] == names
+    assert state.a.gpu == ("h200-sxm" if "gpu" in query else "h100-sxm")
+    assert state.demand.rate == 4.0
+
+
+def test_a_limit_that_is_not_asked_for_is_said() -> None:
+    state, _ = State.read("?ttft=")
+    assert state.demand.ttft is None
+    assert state.commands() == ["servesim slo.ttft_s=null"]
+
+
+def test_configuration_b_is_as_a_unless_it_says_otherwise() -> None:
+    state, _ = State.read("?gpu=h200-sxm&compare=1&b-tp=8")
+    assert state.b == replace(state.a, tp=8)
+    assert state.query() == "?gpu=h200-sxm&compare=1&b-tp=8"
+
+
+def test_two_pools_of_a_disaggregated_cluster_have_the_same_parallelism() -> None:
+    setup = Setup(scheduler="disaggregated", tp=8, replicas=7, prefill=3)
+    assert command(tuple(setup.overrides())) == (
+        "servesim cluster.prefill.tensor_parallel_size=8 cluster.decode.tensor_parallel_size=8 "
+        "scheduler=disaggregated cluster.prefill.replicas=3"
+    )
