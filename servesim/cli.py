@@ -8,12 +8,13 @@ import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from typing import NoReturn
 
 from servesim import __version__
 from servesim.check import ConfigError, Problem
-from servesim.config.groups import Groups
+from servesim.config.groups import Groups, conf_dir
 from servesim.config.names import is_slip, nearest
 
 CLEAN, WRONG_INPUT, NOT_CLEAN, INTERRUPTED = 0, 1, 3, 130
@@ -81,6 +82,9 @@ _LATER = ("memory", "validate")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with ``arguments`` (the command line's) and return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may lack letters of a name
     try:
         return _dispatch(sys.argv[1:] if arguments is None else arguments)
     except ConfigError as error:
@@ -93,7 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CLEAN
     except OSError as error:
-        print(f"servesim: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"servesim: {place}{error.strerror or error}", file=sys.stderr)
         return WRONG_INPUT
 
 
@@ -166,6 +171,8 @@ def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
     if options.config_path:
         message = "would replace servesim's own files; use --config-dir"
         raise ConfigError([Problem("--config-path", None, message)])
+    if options.resolve and not options.cfg:
+        raise ConfigError([Problem("--resolve", None, "goes with --cfg job")])
     verb = next(iter(options.overrides), "")
     if verb in _LATER:
         raise ConfigError([Problem(verb, None, "this verb is not part of this version; see servesim --help")])
@@ -177,7 +184,7 @@ def _help(config_dir: Path | None) -> str:
     own = [] if config_dir is None else Groups([config_dir]).names()
     names = [*_GROUPS, *(group for group in own if group not in _GROUPS)]
     rows = "\n".join(_row(group, options) for group in names if (options := groups.options(group)))
-    return _HELP.format(groups=rows, conf=groups.folders[0])
+    return _HELP.format(groups=rows, conf=conf_dir())
 
 
 def _row(group: str, options: Sequence[str]) -> str:
@@ -190,3 +197,7 @@ def _row(group: str, options: Sequence[str]) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from servesim.screen.step import Step, print_notes, print_steady, print_step
 from servesim.screen.step_notes import step_notes
 from servesim.simulation import run
 from servesim.workload.arrivals import ClosedLoop
+from servesim.workload.lengths import MOST_TOKENS
 from servesim.workload.synthetic import Synthetic
 
 _HELP = """\
@@ -42,6 +44,12 @@ servesim explain [overrides] [options]: one step of a replica, operation by oper
 #: Requests per user that the simulated closed loop runs for.
 _ROUNDS = 12
 
+#: What a step of takes seconds to tabulate: a hundred times the largest steps that engines run.
+_MOST_SEQUENCES, _MOST_STEP_TOKENS = 100_000, 1_000_000
+
+#: Users of a closed loop that is simulated in seconds.
+_MOST_USERS = 10_000
+
 
 def explain(arguments: Sequence[str]) -> int:
     """Print the step that ``arguments`` (those after the verb) describe; return the exit status.
@@ -55,8 +63,8 @@ def explain(arguments: Sequence[str]) -> int:
         print(_HELP)
         return 0
     step = Step(options.batch, options.batch * options.context, tuple(options.chunk))
-    if not step.tokens:
-        raise ConfigError([Problem("--batch", 0, "a step needs decodes or a chunk")])
+    if found := list(_too_much(options, step)):
+        raise ConfigError(found)
     scenario = load(*options.overrides, config_dir=options.config_dir)
     out = console()
     for pool in scenario.deployments():
@@ -68,8 +76,27 @@ def explain(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _steady(scenario: Scenario, users: int) -> tuple[Steady, list[str], float]:
-    """Return the closed form, why it does not hold, and the simulated mean time per output token."""
+def _too_much(options: argparse.Namespace, step: Step) -> Iterator[Problem]:
+    """Yield what makes a step of nothing, or one that would take minutes to tell."""
+    most_users = _MOST_USERS if options.steady else _MOST_SEQUENCES
+    for option, count, most in (
+        ("--batch", options.batch, most_users),
+        ("--context", options.context, MOST_TOKENS),
+        ("--chunk", max((cached for _, cached in options.chunk), default=0), MOST_TOKENS),
+        ("--chunk", sum(new for new, _ in options.chunk), _MOST_STEP_TOKENS),
+    ):
+        if count > most:
+            of = " with --steady" if option == "--batch" and options.steady else ""
+            yield Problem(option, count, f"must be at most {most:,}{of}")
+    if not step.tokens:
+        yield Problem("--batch", 0, "a step needs decodes or a chunk")
+
+
+def _steady(scenario: Scenario, users: int) -> tuple[Steady, list[str], float | str]:
+    """Return the closed form, why it does not hold, and the simulated mean time per output token.
+
+    In place of the last, why there is none.
+    """
     workload, scheduler = scenario.workload, scenario.scheduler
     if not (
         type(scheduler) is Continuous
@@ -89,7 +116,13 @@ def _steady(scenario: Scenario, users: int) -> tuple[Steady, list[str], float]:
     )
     (pool,) = one.deployments()
     closed = _closed_form(pool, scheduler, workload, users)
-    simulated = run(one).summary["latency"]["tpot_s"]["mean"]
+    summary = run(one).summary
+    simulated = summary["latency"]["tpot_s"]["mean"]
+    if simulated is None:
+        dropped = sum(summary["accounting"]["dropped"].values()) == summary["accounting"]["injected"]
+        simulated = (
+            "all requests are dropped" if dropped else "no answer in the steady part has a second token"
+        )
     return closed, list(_wrong(pool, scheduler, workload, users)), simulated
 
 
@@ -134,15 +167,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _count(text: str) -> int:
-    try:
-        count = int(text.replace(",", ""))
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text or 'nothing'} is no whole number of tokens or sequences"
-        ) from None
-    if count < 0:
+    if re.fullmatch(r"-[0-9,]*[0-9]", text):
         raise argparse.ArgumentTypeError(f"{text} is below 0")
-    return count
+    if not re.fullmatch(r"[0-9][0-9,]{0,30}", text):
+        raise argparse.ArgumentTypeError(f"{text or 'nothing'} is no whole number of tokens or sequences")
+    return int(text.replace(",", ""))
 
 
 def _chunk(text: str) -> tuple[int, int]:

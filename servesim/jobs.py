@@ -15,13 +15,14 @@ from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from servesim.check import ConfigError, Problem
-from servesim.config.compose import HYDRA_ERRORS, VERSION_BASE, as_mapping
+from servesim.config.compose import HYDRA_ERRORS, VERSION_BASE, as_mapping, said
 from servesim.config.groups import Groups, conf_dir
 from servesim.config.loading import from_overrides, from_values
 from servesim.config.overrides import Overrides, quoted
+from servesim.config.search_path import own_folder_first
 from servesim.engine.clock import StalledError
 from servesim.scenario import Scenario
 from servesim.screen.comparison import print_comparison
@@ -73,7 +74,11 @@ def run_jobs(options: argparse.Namespace) -> int:
         return _simulate(options, overrides.ready)
     except HYDRA_ERRORS as error:
         from_overrides(overrides, options.config_dir)
-        raise ConfigError([Problem("", None, " ".join(str(error).split()))]) from error
+        raise ConfigError([said(error)]) from error
+    except ConfigError:
+        if not options.multirun:  # the job's own says nothing of what Hydra could not compose
+            from_overrides(overrides, options.config_dir)
+        raise
 
 
 def _answer(options: argparse.Namespace, overrides: list[str]) -> int:
@@ -93,6 +98,8 @@ def _simulate(options: argparse.Namespace, overrides: list[str]) -> int:
     finally:
         if claimed:
             _remove_empty(claimed, claimed.parent)
+    if not jobs:
+        raise ConfigError([Problem("", None, "there is nothing to run: a list of values is empty")])
     failed = [job for job in jobs if job.problems]
     if failed and len(failed) == len(jobs):
         raise ConfigError({str(problem): problem for job in failed for problem in job.problems}.values())
@@ -107,9 +114,15 @@ def _run(config: DictConfig) -> Job:
     """Run one job that Hydra has composed."""
     setting = HydraConfig.get()
     folder = Path(os.path.relpath(setting.runtime.output_dir))
-    job = Job(tuple(text.lstrip("+") for text in setting.overrides.task), folder)
+    task = OmegaConf.to_container(
+        setting.overrides.task, resolve=False
+    )  # what is wrong with a ${key} is told below
+    job = Job(tuple(str(text).lstrip("+") for text in task), folder)
     try:
-        scenario = from_values(as_mapping(config, setting.runtime))
+        try:
+            scenario = from_values(as_mapping(config, setting.runtime))
+        except HYDRA_ERRORS as error:
+            raise ConfigError([said(error)]) from error
         with progress_bar(_most_requests(scenario), console(stderr=True)) as tell:
             result = run(scenario, folder, tell)
     except ConfigError as error:
@@ -163,7 +176,6 @@ def _hydra(task: Callable[[DictConfig], Any], options: argparse.Namespace, overr
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that errors come here instead of being printed
     flags = {
         "--multirun": options.multirun,
-        "--config-dir": options.config_dir,
         "--config-name": options.config_name,
         "--cfg": options.cfg,
         "--package": options.package,
@@ -176,7 +188,8 @@ def _hydra(task: Callable[[DictConfig], Any], options: argparse.Namespace, overr
     before = sys.argv
     sys.argv = ["servesim", *chain.from_iterable(words), *overrides]
     try:
-        hydra.main(config_path=str(conf_dir()), config_name="config", version_base=VERSION_BASE)(task)()
+        with own_folder_first(options.config_dir):
+            hydra.main(config_path=str(conf_dir()), config_name="config", version_base=VERSION_BASE)(task)()
     finally:
         sys.argv = before
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
 from typing import NoReturn
 
@@ -49,6 +50,8 @@ def page(arguments: Sequence[str]) -> int:
         print(_PAGE_HELP)
         return 0
     folder = _folder(options)
+    if options.config_dir is not None and not options.config_dir.is_dir():
+        raise ConfigError([Problem("--config-dir", str(options.config_dir), "there is no such folder")])
     if (folder / TABLE).is_file():
         from servesim.report.frontier.page import write_page as write_sweep
 
@@ -84,6 +87,13 @@ def trace(arguments: Sequence[str]) -> int:
         given if given is not None else end
         for given, end in zip((options.start, options.end), run.span, strict=True)
     )
+    given = {"--start": options.start, "--end": options.end}
+    if odd := [
+        Problem(name, value, "must be a number")
+        for name, value in given.items()
+        if value is not None and isnan(value)
+    ]:
+        raise ConfigError(odd)
     if not start_s < end_s:
         message = (
             f"must be after --start {start_s:g}; the run lasts from {run.span[0]:g} to {run.span[1]:g} s"

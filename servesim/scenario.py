@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from servesim import __version__
-from servesim.check import Problem, quantity
+from servesim.check import MOST_S, Problem, quantity
 from servesim.cluster.deployment import Deployment, Role
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
@@ -51,7 +51,7 @@ class Scenario:
     ignore_capacity: bool = quantity(default=False)
     seed: int = quantity(at_least=0, default=0)
     steady: bool = quantity(default=False)
-    horizon_s: float | None = quantity("s", above=0, default=None)
+    horizon_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
 
     #: the fields that `problems` looks at; it is asked whenever these are right in themselves
     concerns: ClassVar[tuple[str, ...]] = (

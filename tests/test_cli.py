@@ -112,7 +112,7 @@ def test_every_job_runs_and_the_worst_status_counts(here: Path, capfd: pytest.Ca
     printed, complaints = capfd.readouterr()
     outcomes = [" ".join(line.split()[10:]) for line in printed.splitlines()[7:10]]
     assert outcomes == ["met", "MISSED, NOT CLEAN", "error"]
-    assert "horizon_s = -1: must be above 0 (s)" in complaints
+    assert "horizon_s = -1: must be above 0 and at most 1e+09 (s)" in complaints
     assert main(["-m", SMALL, "horizon_s=2,null"]) == 3
 
 
@@ -142,6 +142,14 @@ def test_a_run_that_leaves_requests_over_is_not_clean(capfd: pytest.CaptureFixtu
         ["-m", "gpu=h100-sxm,mi300x"],
         ["-m", "workload=trace", "workload/arrivals=gamma,poisson"],
         ["nonsense"],
+        ["+=3"],
+        ["--resolve"],
+        ["-m", "seed=glob(*)"],
+        ["-m", "gpu=glob(nothing*)"],
+        ["engine_overhead.engine=a**b"],
+        ["seed=${nothing}"],
+        ["gpu="],
+        ["gpu=null"],
         ["--nonsense"],
         ["--config-dir", "nowhere"],
         ["--config-dir", "."],
@@ -261,6 +269,40 @@ def test_a_run_imports_neither_pandas_nor_scipys_slow_parts() -> None:
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert not {"pandas", "scipy.stats", "scipy.optimize", "plotly"} & set(done.stderr.split())
+
+
+@pytest.mark.parametrize("module", ["servesim", "servesim.cli"])
+def test_it_runs_as_a_module(module: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", module, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == f"servesim {__version__}\n"
+
+
+def test_a_terminal_may_lack_letters(here: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "servesim", SMALL, "model.name=modèle"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=here)
+    assert "mod?le" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("told", "line"),
+    [
+        ((28, "No space left on device"), "servesim: No space left on device"),
+        ((13, "Permission denied", "x"), "servesim: x: Permission denied"),
+        (("odd",), "servesim: odd"),
+    ],
+)
+def test_an_error_of_the_system_names_its_file_if_it_has_one(
+    told: tuple[object, ...], line: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fails(arguments: object) -> int:
+        raise OSError(*told)
+
+    monkeypatch.setattr("servesim.cli._dispatch", fails)
+    assert main([]) == 1
+    assert capfd.readouterr().err == f"{line}\n"
 
 
 def test_an_interrupted_run_says_so_in_one_line(here: Path) -> None:

@@ -159,3 +159,40 @@ def test_points_of_a_drawing_are_under_the_roof() -> None:
             roof = [row for row, mark in enumerate(column) if mark == "."]
             points = [row for row, mark in enumerate(column) if mark not in " ."]
             assert not (roof and points) or min(points) >= roof[0] - 1  # a row is as fine as it gets
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        (["--batch", "1000000000000"], ["--batch = 1000000000000: must be at most 100,000"]),
+        (["--steady", "--batch", "10,001"], ["--batch = 10001: must be at most 10,000 with --steady"]),
+        (["--chunk", "100000000"], ["--chunk = 100000000: must be at most 1,000,000"]),
+        (
+            ["--chunk", "600000", "--chunk", "600000+99999999", "--context", "99999999"],
+            ["--chunk = 1200000: must be", "--chunk = 99999999: must be", "--context = 99999999: must be"],
+        ),
+        (["--batch", "1_0"], ["1_0 is no whole number"]),
+        (["--batch", "\u0661"], ["\u0661 is no whole number"]),
+    ],
+)
+def test_steps_beyond_all_engines_are_refused_at_once(
+    options: list[str], lines: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", *options]) == 1
+    complaints = capsys.readouterr().err
+    assert all(line in complaints for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "reason"),
+    [
+        (["workload.lengths.output=1"], "no answer in the steady part has a second token"),
+        (["workload.lengths.output=5", "scheduler.max_model_len=2"], "all requests are dropped"),
+    ],
+)
+def test_a_steady_state_without_a_second_token_says_so(
+    overrides: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fixed = ["workload/lengths=fixed", "workload.lengths.input=100"]
+    assert main(["explain", "--steady", "--batch", "4", *fixed, *overrides]) == 0
+    assert f"- simulated: {reason}" in capsys.readouterr().out

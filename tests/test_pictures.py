@@ -59,13 +59,17 @@ def test_a_timeline_has_a_stretch(folder: Path, capsys: pytest.CaptureFixture[st
     [
         (["page"], "RUN_FOLDER: is missing"),
         (["page", "nowhere"], "nowhere/summary.json: there is no such file"),
+        (
+            ["page", "{folder}", "--config-dir", "nowhere"],
+            "--config-dir = 'nowhere': there is no such folder",
+        ),
         (["page", "a", "b"], "see servesim page --help"),
         (["trace", "{folder}", "--start", "9", "--end", "3"], "must be after --start 9"),
         (["trace", "{folder}", "--start", "1e9"], "the run lasts from"),
         (["trace", "{folder}", "--start", "10000", "--end", "10010"], "from 10000 to 10010 s; the run lasts"),
         (["trace", "{folder}", "--start", "-20", "--end", "-10"], "from -20 to -10 s; the run lasts"),
         (["trace", "{folder}", "--start", "soon"], "see servesim trace --help"),
-        (["trace", "{folder}", "--start", "nan"], "must be after"),
+        (["trace", "{folder}", "--start", "nan"], "--start = nan: must be a number"),
     ],
 )
 def test_bad_input_is_refused(

@@ -135,7 +135,7 @@ def test_one_failed_point_is_a_hole_and_the_status_is_3(
     ("typed", "words"),
     [
         (["experiment.sedes=3", "experiment.load.pints=2"], ["did you mean seeds?", "load.pints"]),
-        (["workload.arrivals.rate_rps=0,x", "sede=1"], ["above 0", "= 'x'", "did you mean seed?"]),
+        (["workload.arrivals.rate_rps=0,x", "sede=1"], ["at least 1e-09", "= 'x'", "did you mean seed?"]),
         (["gpu=mi300x,l40s"], ["mi300x"]),
         (["experiment.compare=[latency.ttft.p99]", FIXED], ["did you mean latency.ttft_s.p99?"]),
         (["-m"], ["leave -m out"]),

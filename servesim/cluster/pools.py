@@ -19,8 +19,8 @@ class Pool:
     """
 
     replicas: int = quantity("replicas", at_least=1, at_most=100_000, default=1)
-    tensor_parallel_size: int = quantity("GPUs", at_least=1, default=1)
-    gpus_per_node: int = quantity("GPUs", at_least=1, default=8)
+    tensor_parallel_size: int = quantity("GPUs", at_least=1, at_most=100_000, default=1)
+    gpus_per_node: int = quantity("GPUs", at_least=1, at_most=100_000, default=8)
     gpu: Gpu | None = None
 
     hints: ClassVar[Mapping[str, str]] = dict.fromkeys(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Literal
 
-from servesim.check import quantity
+from servesim.check import LEAST_FACTOR, MOST_PER_S, MOST_S, quantity
 from servesim.cluster.deployment import Deployment
 from servesim.cost.gpu import Gpu
 from servesim.engine.clock import ARRIVAL, Alarm, Clock
@@ -22,8 +22,8 @@ class TransferOverhead:
     """
 
     name: str = quantity()
-    nic_efficiency: float = quantity("share of line rate", above=0, at_most=1)
-    nic_setup_s: float = quantity("s", at_least=0)
+    nic_efficiency: float = quantity("share of line rate", at_least=LEAST_FACTOR, at_most=1)
+    nic_setup_s: float = quantity("s", at_least=0, at_most=MOST_S)
     provenance: Mapping[str, Any] | None = field(default=None, compare=False)
 
 
@@ -37,8 +37,10 @@ class Transfer:
     """
 
     link: Literal["auto", "nvlink", "nic", "pcie"] = quantity(default="auto")
-    bandwidth_bytes_per_s: float | None = quantity("bytes/s per GPU", at_least=1, default=None)
-    latency_s: float | None = quantity("s", at_least=0, default=None)
+    bandwidth_bytes_per_s: float | None = quantity(
+        "bytes/s per GPU", at_least=1, at_most=MOST_PER_S, default=None
+    )
+    latency_s: float | None = quantity("s", at_least=0, at_most=MOST_S, default=None)
     overhead: TransferOverhead | None = quantity(default=None)
 
     def as_built(self, gpus: Sequence[Gpu], one_node: bool) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class _Builder:
                 unit = field.metadata.get("unit")
                 message = f"is missing{f' ({unit})' if unit else ''}"
                 self.problems.append(Problem(_joined(path, name), None, message))
-        if any(_is_required(field) and name not in given for name, field in fields.items()):
+        if any(_is_needed(field, values) and name not in given for name, field in fields.items()):
             self.problems += field_problems(component, given, path)
             return None
         return component(**given)
@@ -150,6 +150,11 @@ def _closest(path: str, places: list[str]) -> list[str]:
 def _of_later(key: str, later: Mapping[str, str]) -> str | None:
     """Return what a key stands for that is not modelled yet, by the whole key or by a word of it."""
     return later.get(key) or next((later[word] for word in key.split("_") if word in later), None)
+
+
+def _is_needed(field: dataclasses.Field[Any], values: Mapping[str, Any]) -> bool:
+    """Tell whether a component cannot be built without a field: it has no default, or its value is wrong."""
+    return _is_required(field) or values.get(field.name, _UNSET) != _UNSET
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:

@@ -17,13 +17,18 @@ from yaml import YAMLError
 
 from servesim.check import Problem
 from servesim.config.groups import conf_dir
-from servesim.config.overrides import quoted
+from servesim.config.overrides import place
+from servesim.config.own_files import file_problems
 from servesim.config.profiles import with_profiles
+from servesim.config.search_path import own_folder_first
 
 VERSION_BASE = "1.3"
 
 #: What Hydra and its readers raise when they cannot make sense of the input.
-HYDRA_ERRORS = (HydraException, OmegaConfBaseException, YAMLError)
+HYDRA_ERRORS = (HydraException, OmegaConfBaseException, YAMLError, UnicodeDecodeError, RecursionError)
+
+#: Of these, those that a file is to blame for, whatever the overrides are.
+_FILE_ERRORS = (YAMLError, UnicodeDecodeError, RecursionError)
 
 _NOT_CHOSEN = re.compile(r"Could not override '([^']+)'")
 
@@ -55,20 +60,19 @@ class Composition(NamedTuple):
 def compose(overrides: list[str], config_dir: Path | None = None) -> tuple[Composition | None, list[Problem]]:
     """Return what Hydra composes, and the problems of overrides that had to be left out.
 
-    Overrides of what is not part of the chosen configuration (such as the arrivals of a trace) are left
-    out one by one; where Hydra cannot take something else, there is no composition.
+    Overrides that Hydra cannot take (such as the arrivals of a trace) are left out one by one; where it
+    cannot be seen which they are, there is no composition.
     """
     found: list[Problem] = []
     left = list(overrides)
-    with _hydra():
+    with own_folder_first(config_dir), _hydra():
         while True:
             try:
-                texts = [*_search_path(config_dir), *left]
-                config = hydra.compose("config", overrides=texts, return_hydra_config=True)
+                config = hydra.compose("config", overrides=left, return_hydra_config=True)
                 return _composition(config, config.hydra.runtime), found
             except (*HYDRA_ERRORS, ValueError) as error:
-                problem, culprits = _explain(error, left)
-                found.append(problem)
+                told, culprits = _explain(error, left, config_dir)
+                found += told
                 if not culprits:
                     return None, found
                 left = [text for text in left if text not in culprits]
@@ -81,6 +85,11 @@ def as_mapping(config: DictConfig, runtime: Any) -> dict[str, Any]:
     """
     composition = _composition(config, runtime)
     return composition.complete(composition.values)
+
+
+def said(error: Exception) -> Problem:
+    """Return what Hydra's error says, with the key that it is about where it knows one."""
+    return Problem(getattr(error, "full_key", None) or "", None, _one_line(error))
 
 
 def _composition(config: DictConfig, runtime: Any) -> Composition:
@@ -113,17 +122,47 @@ def _hydra() -> Iterator[None]:
         GlobalHydra.instance().hydra = around
 
 
-def _search_path(config_dir: Path | None) -> list[str]:
-    """Return the override that makes Hydra look into a folder of the user's own, too."""
-    return [f"hydra.searchpath=[{quoted(f'file://{config_dir.resolve()}')}]"] if config_dir else []
-
-
-def _explain(error: Exception, overrides: list[str]) -> tuple[Problem, list[str]]:
+def _explain(
+    error: Exception, overrides: list[str], config_dir: Path | None
+) -> tuple[list[Problem], list[str]]:
     """Return what Hydra's error means to the user, and the overrides to blame for it."""
+    if isinstance(error, _FILE_ERRORS):
+        return _file_problems(error, config_dir), []
     match = _NOT_CHOSEN.search(str(error))
     culprits = [text for text in overrides if match and text.lstrip("+~").partition("=")[0] == match[1]]
     if match and culprits:
-        place, value = match[1].rpartition("@")[2], culprits[-1].partition("=")[2]
-        return Problem(place, value, "is not part of the configuration chosen here"), culprits
+        key, value = match[1].rpartition("@")[2], culprits[-1].partition("=")[2]
+        return [Problem(key, value, "is not part of the configuration chosen here")], culprits
+    key = getattr(error, "full_key", None) or ""
+    culprits = [text for text in overrides if key and place(text) == key]
+    if key or (culprits := _refused_alone(overrides)):
+        value = culprits[-1].partition("=")[2] or None if culprits else None
+        return [Problem(key or place(culprits[-1]), value, _one_line(error))], culprits
+    return [Problem("", None, _one_line(error))], []
+
+
+def _refused_alone(overrides: list[str]) -> list[str]:
+    """Return the first of the additions and deletions that Hydra does not take beside the choices alone."""
+    special = [text for text in overrides if text.startswith(("+", "~")) and not text.startswith("++")]
+    choices = [text for text in overrides if not text.startswith(("+", "~"))]
+    for text in special:
+        try:
+            hydra.compose("config", overrides=[*choices, text])
+        except (*HYDRA_ERRORS, ValueError):
+            return [text]
+    return []
+
+
+def _file_problems(error: Exception, config_dir: Path | None) -> list[Problem]:
+    """Return which files of the user's own an error is about; where none can be seen to be, what it says."""
+    found = list(file_problems(config_dir)) if config_dir else []
+    circle = "the defaults of some files name each other in a circle"
+    message = circle if isinstance(error, RecursionError) else _one_line(error)
+    return found or [Problem("" if config_dir is None else str(config_dir), None, message)]
+
+
+def _one_line(error: Exception) -> str:
+    """Return what Hydra says, without the lines that OmegaConf adds about its nodes."""
     causes = [str(cause) for cause in (error, error.__cause__) if cause is not None]
-    return Problem("", None, " ".join(" ".join(causes).split())), []
+    lines = (line for cause in causes for line in cause.splitlines())
+    return " ".join(line.strip() for line in lines if not re.match(r"\s+(full_key|object_type)[:=]", line))

@@ -26,7 +26,8 @@ _GROUP = re.compile(r"\w+(/\w+)*")
 class Groups:
     """The groups of options that some folders offer, such as ``gpu`` or ``workload/arrivals``.
 
-    A group is a folder, and each YAML file in it an option.
+    A group is a folder, and each YAML file in it an option; of two files of one name, that of the first
+    folder counts.
     """
 
     def __init__(self, folders: Iterable[Path]) -> None:
@@ -34,7 +35,7 @@ class Groups:
 
     @classmethod
     def of(cls, config_dir: Path | None, config_name: str | None = None) -> Groups:
-        """Return the groups of ``conf/`` and of a folder of the user's own.
+        """Return the groups of a folder of the user's own, which comes first, and of ``conf/``.
 
         The folder adds to a group, or has a configuration named ``config_name`` that stands for the whole.
 
@@ -49,7 +50,7 @@ class Groups:
         if not named and not any(cls([config_dir]).options(group) for group in cls([conf_dir()]).names()):
             message = "holds no options: they lie in folders named as their groups, such as gpu/mine.yaml"
             raise ConfigError([Problem("config_dir", str(config_dir), message)])
-        return cls([conf_dir(), config_dir])
+        return cls([config_dir, conf_dir()])
 
     def __contains__(self, group: str) -> bool:
         named = _GROUP.fullmatch(group) is not None
@@ -83,6 +84,8 @@ class Groups:
         folder, _, name = f"{group}/{option}".rpartition("/")
         if folder in self and name in self.options(folder):
             return None
+        if option in ("", "null"):
+            return Problem(key, None, f"needs an option; they are {listed(known)}")
         close = nearest(option, known)
         if close and is_slip(option, close):
             return Problem(key, option, f"there is no such option; did you mean {close}?")

@@ -18,7 +18,9 @@ from hydra.errors import HydraException
 from servesim.check import Problem
 from servesim.config.groups import Groups
 
+_TRANSFER_OVERHEAD = "cluster.transfer.overhead"
 _POOL_GPU = re.compile(r"cluster\.\w+\.gpu")
+_NO_OVERRIDE = "is not an override; write key=value"
 _FREE_TEXT = re.compile(r"(.*\.)?path")  # keys whose values are text, whatever Hydra would read in them
 
 
@@ -49,15 +51,25 @@ class Overrides:
     def _add(self, text: str) -> None:
         key, equals, value = text.partition("=")
         if text.startswith("~") or (equals and key.startswith(("+", "hydra.", "hydra/"))):
-            self.ready.append(text)
+            self._hand_on(text)
         elif not (equals and key):
-            self.problems.append(Problem(text, None, "is not an override; write key=value"))
+            self.problems.append(Problem(text, None, _NO_OVERRIDE))
         elif _POOL_GPU.fullmatch(key) and not value.startswith("{"):
             self._choose(f"gpu@{key}", value)
+        elif key == _TRANSFER_OVERHEAD and value != "null" and not value.startswith("{"):
+            self._choose(f"transfer_overhead@{key}", value)
         elif key in self._groups or "@" in key or "/" in key:
             self._choose(key, value)
         else:
             self._set(key, value)
+
+    def _hand_on(self, text: str) -> None:
+        """Add an override of Hydra's own kinds as it stands, if it is one."""
+        override = parsed(text)
+        if override is None or not override.key_or_group:
+            self.problems.append(Problem(text, None, _NO_OVERRIDE))
+        else:
+            self.ready.append(text)
 
     def _choose(self, key: str, value: str) -> None:
         """Add the choice of an option of a group."""
@@ -85,13 +97,20 @@ class Overrides:
         if override or parsed(text):
             self.ready.append(text)
         else:
-            self.problems.append(Problem(f"{key}={value}", None, "is not an override; write key=value"))
+            self.problems.append(Problem(f"{key}={value}", None, _NO_OVERRIDE))
 
     def _is_stray_sweep(self, override: Override | None, key: str, value: str) -> bool:
-        stray = is_sweep(override) and not self._sweeping
-        if stray:
-            self.problems.append(Problem(key, value, "several values are several runs: add -m"))
-        return stray
+        if not is_sweep(override):
+            return False
+        message = "several values are several runs: add -m"
+        if self._sweeping:
+            if sweep_values(override) or key in self._groups:
+                return False
+            message = (
+                "stands for options of a group, and this is none; write the values out: key=value1,value2"
+            )
+        self.problems.append(Problem(key, value, message))
+        return True
 
     def _let_cluster_follow(self) -> None:
         """Add a problem where the cluster cannot follow a scheduler of the user's own."""

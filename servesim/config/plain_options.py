@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
@@ -47,4 +46,5 @@ class PlainOptions:
     @cached_property
     def _defaults(self) -> str:
         """The file that says which option of each group is taken, and which follow another one."""
-        return Path(self._groups.folders[0], "config.yaml").read_text(encoding="utf-8")
+        files = (folder / "config.yaml" for folder in self._groups.folders)
+        return next(file for file in files if file.is_file()).read_text(encoding="utf-8")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from glob import escape
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from servesim.check import ConfigError, Problem
 
 #: The reader written in C where PyYAML has it: ten times as fast.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -23,6 +26,8 @@ def with_profiles(values: Mapping[str, Any], folders: Sequence[Path]) -> dict[st
     if not (isinstance(calibration, Mapping) and calibration.get("kind") == "auto"):
         return dict(values)
     engine = overhead.get("engine") if isinstance(overhead, Mapping) else None
+    if not isinstance(engine, str):
+        return dict(values)
     known = {
         path.stem: path for folder in reversed(folders) for path in _of_engine(folder / "calibration", engine)
     }
@@ -32,30 +37,43 @@ def with_profiles(values: Mapping[str, Any], folders: Sequence[Path]) -> dict[st
     return {**values, "calibration": {"profiles": profiles, **calibration}}
 
 
-def _gpus(values: Mapping[str, Any]) -> set[Any]:
+def _gpus(values: Mapping[str, Any]) -> set[str]:
     """Return the names of the GPUs that some pool has."""
     cluster = values.get("cluster")
-    pools = [pool for pool in cluster.values() if isinstance(pool, Mapping)] if cluster else []
+    parts = cluster.values() if isinstance(cluster, Mapping) else ()
+    pools = [pool for pool in parts if isinstance(pool, Mapping)]
     gpus = [pool.get("gpu") or values.get("gpu") for pool in pools] or [values.get("gpu")]
-    return {gpu.get("name") for gpu in gpus if isinstance(gpu, Mapping)}
+    return {str(gpu.get("name")) for gpu in gpus if isinstance(gpu, Mapping)}
 
 
-def _of_engine(folder: Path, engine: Any) -> list[Path]:
+def _of_engine(folder: Path, engine: str) -> list[Path]:
     """Return the profiles of an engine in a folder, listed once for as long as it does not change."""
     return _listed(folder, folder.stat().st_mtime_ns, engine) if folder.is_dir() else []
 
 
 @lru_cache(maxsize=32)
-def _listed(folder: Path, changed_ns: int, engine: Any) -> list[Path]:
-    return sorted(folder.glob(f"*-{engine}.yaml"))
+def _listed(folder: Path, changed_ns: int, engine: str) -> list[Path]:
+    return sorted(folder.glob(f"*-{escape(engine)}.yaml"))
 
 
-def read_profile(path: Path) -> dict[str, Any]:
-    """Return what a profile says; a file is read once for as long as it does not change."""
-    return dict(_parsed(path, path.stat().st_mtime_ns))
+def read_profile(path: Path) -> Any:
+    """Return what a profile says; a file is read once for as long as it does not change.
+
+    Whether that is a profile is for :func:`servesim.cost.profile.profile_problems` to say.
+
+    Raises:
+        ConfigError: the file is not YAML.
+    """
+    said = _parsed(path, path.stat().st_mtime_ns)
+    return dict(said) if isinstance(said, dict) else said
 
 
 @lru_cache(maxsize=32)
-def _parsed(path: Path, changed_ns: int) -> dict[str, Any]:
-    said = yaml.load(path.read_text(), Loader=_Loader)
-    return {key: value for key, value in said.items() if key != "kind"}
+def _parsed(path: Path, changed_ns: int) -> Any:
+    try:
+        said = yaml.load(path.read_bytes(), Loader=_Loader)
+    except yaml.YAMLError as error:
+        raise ConfigError(
+            [Problem(str(path), None, f"is not YAML: {' '.join(str(error).split())}")]
+        ) from error
+    return {key: value for key, value in said.items() if key != "kind"} if isinstance(said, dict) else said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from servesim.config.groups import conf_dir
 from servesim.config.kinds import KINDS
 from servesim.config.loading import from_values
 from servesim.config.profiles import read_profile
-from servesim.cost.profile import Profile
+from servesim.cost.profile import Profile, profile_problems
 
 #: What pools do not depend on: a trace may have moved since, and a router may be a user's own.
 _ANY_TRAFFIC = {
@@ -42,6 +42,35 @@ def saved_deployments(scenario: Mapping[str, Any], config_dir: Path | None = Non
     return from_values({**values, **_ANY_TRAFFIC, "calibration": calibration}).deployments()
 
 
+def scenario_problems(said: Any) -> Iterator[Problem]:
+    """Yield what keeps a run's configuration from being of this version; of its traffic, only the kind."""
+    if not isinstance(said, Mapping):
+        yield Problem("scenario", said, "must be keys with values")
+        return
+    values = {key: value for key, value in _built_again(said).items() if key != "version"}
+    try:
+        from_values({**values, **_ANY_TRAFFIC, "calibration": {"kind": "roofline"}})
+    except ConfigError as error:
+        yield from (problem.under("scenario") for problem in error.problems)
+    for place in ("router", "workload", "calibration"):
+        part = said.get(place)
+        if not (isinstance(part, Mapping) and isinstance(part.get("kind"), str)):
+            yield Problem(f"scenario.{place}.kind", None, "is missing")
+    yield from _calibration_problems(said.get("calibration"))
+
+
+def _calibration_problems(said: Any) -> Iterator[Problem]:
+    """Yield what a calibration lacks to find its profiles again."""
+    if not isinstance(said, Mapping):
+        return
+    named = {"auto": said.get("profiles"), "profile": [said]}.get(str(said.get("kind")), [])
+    whole = isinstance(named, list) and all(
+        isinstance(each, Mapping) and {"name", "gpu", "hash"} <= each.keys() for each in named
+    )
+    if not whole:
+        yield Problem("scenario.calibration", said, "must name its profiles, each with its gpu and hash")
+
+
 def _built_again(said: Mapping[str, Any], path: str = "") -> dict[str, Any]:
     """Return values as they are composed: with a ``kind`` only where there is a choice of classes."""
     return {
@@ -65,7 +94,11 @@ def _profile(said: Mapping[str, Any], folders: Sequence[Path]) -> dict[str, Any]
     """Return what the file of a profile says, if it is the one that the run had."""
     paths = [folder / "calibration" / f"{said['name']}.yaml" for folder in folders]
     found = [read_profile(path) for path in paths if path.exists()]
-    same = [values for values in found if Profile(**values).hash == said["hash"]]
+    same = [
+        values
+        for values in found
+        if not any(profile_problems(values, "")) and Profile(**values).hash == said["hash"]
+    ]
     if not same:
         message = "has changed since the run" if found else "is not in conf/calibration"
         raise ConfigError([Problem("calibration", said["name"], message)])

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from servesim.check import Problem, problems
+from servesim.check import Problem, quantity
 from servesim.cost.fitted import FittedStepTime
 from servesim.cost.gpu import Gpu
 from servesim.cost.model import KvCacheDtype, Model
 from servesim.cost.overhead import EngineOverhead
-from servesim.cost.profile import Profile
+from servesim.cost.profile import Profile, profile_problems
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Auto:
     scaled by the ratios of the figures.
     """
 
-    profiles: Mapping[str, Any] = field(default_factory=dict)
+    profiles: Mapping[str, Any] = quantity(factory=dict)
 
     def __hash__(self) -> int:
         return hash(tuple(self._built.values()))
@@ -35,8 +35,8 @@ class Auto:
     @cached_property
     def _wrong(self) -> list[Problem]:
         """What is wrong with the profiles; they have too many figures to be looked through twice."""
-        built = self._built.items()
-        return [problem for name, profile in built for problem in problems(profile, f"profiles.{name}")]
+        said = self.profiles.items()
+        return [problem for name, one in said for problem in profile_problems(one, f"profiles.{name}")]
 
     @cached_property
     def _built(self) -> dict[str, Profile]:

@@ -25,6 +25,11 @@ from servesim.cost.work import Work
 #: The most sequences for which a step is tabulated in advance; few runs have more, and the tables grow.
 MANY = 256
 
+#: The most tokens of a step that are tabulated in advance, whatever the engine's limit is.
+LONGEST = 131_072
+
+_TABLES = 5  # arrays that a file of tables holds
+
 
 class FittedStepTime:
     """Step times of one replica from fitted kernels (see :class:`StepTime`).
@@ -76,7 +81,7 @@ class FittedStepTime:
         self._pieces: list[list[Piece | None]] = [[]]
         self.coverage = Coverage(model, gpus, self._layer, kernels, graphs, overhead)
         many = min(max_num_seqs, MANY)
-        reach = (max(max_num_seqs, max_num_batched_tokens), many, many)
+        reach = (min(max(max_num_seqs, max_num_batched_tokens), LONGEST), many, many)
         self._compile(reach, (model, gpu, gpus, kv_cache_dtype, kernels, overhead, graphs.sizes))
 
     # ---- the hot path
@@ -113,7 +118,8 @@ class FittedStepTime:
     def _compile(self, reach: tuple[int, int, int], inputs: tuple[object, ...]) -> None:
         """Let the tables reach this far: as an earlier run has left them on disk, or anew."""
         name = tables.name_of(inputs, reach)
-        if (found := tables.read(name)) is None:
+        found = tables.read(name)
+        if found is None or len(found) != _TABLES:
             self._reach(*reach)
             made = (self._dense_s, self._slower_s, self._rows_s, self._beside_s, self._straight[1:])
             tables.write(name, [np.array(each, dtype=np.float64).ravel() for each in made])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from servesim.check import Problem, quantity
+from servesim.check import MOST_BYTES, MOST_FACTOR, MOST_PER_S, MOST_S, Problem, quantity
 
 
 @dataclass(frozen=True)
@@ -18,18 +18,18 @@ class Gpu:
     """
 
     name: str = quantity()
-    memory_bytes: int = quantity("bytes", above=0)
-    hbm_bytes_per_s: float = quantity("bytes/s", at_least=1)
-    bf16_flops_per_s: float = quantity("FLOP/s", at_least=1)
-    fp8_flops_per_s: float | None = quantity("FLOP/s", at_least=1)
-    nvlink_bytes_per_s: float = quantity("bytes/s per direction", at_least=1)
-    nvlink_latency_s: float = quantity("s", at_least=0)
-    pcie_bytes_per_s: float = quantity("bytes/s per direction", at_least=1)
-    nic_bytes_per_s: float = quantity("bytes/s per direction", at_least=1)
-    nic_latency_s: float = quantity("s", at_least=0)
-    idle_w: float = quantity("W", above=0)
-    max_w: float = quantity("W", above=0)
-    usd_per_hour: float = quantity("$/h", above=0)
+    memory_bytes: int = quantity("bytes", above=0, at_most=MOST_BYTES)
+    hbm_bytes_per_s: float = quantity("bytes/s", at_least=1, at_most=MOST_PER_S)
+    bf16_flops_per_s: float = quantity("FLOP/s", at_least=1, at_most=MOST_PER_S)
+    fp8_flops_per_s: float | None = quantity("FLOP/s", at_least=1, at_most=MOST_PER_S)
+    nvlink_bytes_per_s: float = quantity("bytes/s per direction", at_least=1, at_most=MOST_PER_S)
+    nvlink_latency_s: float = quantity("s", at_least=0, at_most=MOST_S)
+    pcie_bytes_per_s: float = quantity("bytes/s per direction", at_least=1, at_most=MOST_PER_S)
+    nic_bytes_per_s: float = quantity("bytes/s per direction", at_least=1, at_most=MOST_PER_S)
+    nic_latency_s: float = quantity("s", at_least=0, at_most=MOST_S)
+    idle_w: float = quantity("W", above=0, at_most=MOST_FACTOR)
+    max_w: float = quantity("W", above=0, at_most=MOST_FACTOR)
+    usd_per_hour: float = quantity("$/h", above=0, at_most=MOST_FACTOR)
 
     def problems(self) -> Iterator[Problem]:
         """Yield a problem where the idle power exceeds the maximum."""

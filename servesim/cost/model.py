@@ -21,6 +21,9 @@ BF16_BYTES = 2
 #: vLLM pads the vocabulary to a multiple of 64 before it splits it (vllm: vocab_parallel_embedding.py).
 VOCAB_PADDING = 64
 
+#: A hundred times the largest models there are: products of these numbers stay in 64 bits.
+MOST_WIDTH, MOST_LAYERS, MOST_POSITIONS = 10**7, 10**4, 10**9
+
 
 class Linear(NamedTuple):
     """The part of one linear layer that one GPU holds: ``outputs`` x ``inputs`` weights."""
@@ -46,14 +49,14 @@ class Model:
     """
 
     name: str = quantity()
-    hidden_size: int = quantity(at_least=1)
-    intermediate_size: int = quantity(at_least=1)
-    num_hidden_layers: int = quantity("layers", at_least=1)
-    num_attention_heads: int = quantity("heads", at_least=1)
-    num_key_value_heads: int = quantity("heads", at_least=1)
-    head_dim: int = quantity(at_least=1)
-    vocab_size: int = quantity("tokens", at_least=1)
-    max_position_embeddings: int = quantity("tokens", at_least=1)
+    hidden_size: int = quantity(at_least=1, at_most=MOST_WIDTH)
+    intermediate_size: int = quantity(at_least=1, at_most=MOST_WIDTH)
+    num_hidden_layers: int = quantity("layers", at_least=1, at_most=MOST_LAYERS)
+    num_attention_heads: int = quantity("heads", at_least=1, at_most=MOST_WIDTH)
+    num_key_value_heads: int = quantity("heads", at_least=1, at_most=MOST_WIDTH)
+    head_dim: int = quantity(at_least=1, at_most=MOST_WIDTH)
+    vocab_size: int = quantity("tokens", at_least=1, at_most=MOST_WIDTH)
+    max_position_embeddings: int = quantity("tokens", at_least=1, at_most=MOST_POSITIONS)
     tie_word_embeddings: bool = quantity(default=False)
     attention_bias: bool = quantity(default=False)
     qk_norm: bool = quantity(default=False)

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from servesim.check import Problem, quantity
+from servesim.check import MOST_FACTOR, Problem, quantity
+
+#: A quarter of an hour for one step: a run has many of them.
+MOST_STEP_S = 1e3
 
 
 @dataclass(frozen=True)
@@ -28,9 +31,9 @@ class EngineOverhead:
     name: str = quantity()
     engine: str = quantity()
     engine_version: str = quantity()
-    step_s: float = quantity("s", at_least=0)
-    sequence_s: float = quantity("s per sequence", at_least=0)
-    prefill_factor: float = quantity(at_least=1)
+    step_s: float = quantity("s", at_least=0, at_most=MOST_STEP_S)
+    sequence_s: float = quantity("s per sequence", at_least=0, at_most=MOST_STEP_S)
+    prefill_factor: float = quantity(at_least=1, at_most=MOST_FACTOR)
     model: str | None = quantity(default=None)
     gpu: str | None = quantity(default=None)
     ranges: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -38,6 +41,9 @@ class EngineOverhead:
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong with the ranges."""
+        if not isinstance(self.ranges, Mapping):
+            yield Problem("ranges", self.ranges, "must be keys with values")
+            return
         for name, said in self.ranges.items():
             if name != "sequences":
                 yield Problem(f"ranges.{name}", said, "unknown range; the one there is is sequences")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from servesim.check import quantity
+from servesim.check import MOST_FACTOR, quantity
 from servesim.cost.gpu import Gpu
 
 
@@ -24,8 +24,8 @@ class BoardPower:
     """
 
     name: str = quantity(default="assumed")
-    compute_weight: float = quantity(at_least=0, default=1.0)
-    bandwidth_weight: float = quantity(at_least=0, default=1.0)
+    compute_weight: float = quantity(at_least=0, at_most=MOST_FACTOR, default=1.0)
+    bandwidth_weight: float = quantity(at_least=0, at_most=MOST_FACTOR, default=1.0)
     provenance: Mapping[str, Any] | None = field(default=None, compare=False)
 
     def power_w(self, compute_share: ArrayLike, bandwidth_share: ArrayLike, gpu: Gpu) -> NDArray[np.float64]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
 from hashlib import blake2b
 from math import log
-from typing import Any
+from typing import Any, ClassVar
 
 from servesim.check import Problem, field_problems, field_types, quantity
 from servesim.cost.fitted import FittedStepTime
@@ -62,25 +62,19 @@ class Profile:
     gemm: Coefficients = quantity()
     decode_attention: Coefficients = quantity()
     prefill_attention: Coefficients = quantity()
-    all_reduce: Coefficients = field(default_factory=dict)
-    moe: Coefficients = field(default_factory=dict)
-    quantise: Coefficients = field(default_factory=dict)
-    ranges: Mapping[str, Any] = field(default_factory=dict)
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    errors: Mapping[str, Any] = field(default_factory=dict)
-    projections: Mapping[str, Any] = field(default_factory=dict)
+    all_reduce: Coefficients = quantity(factory=dict)
+    moe: Coefficients = quantity(factory=dict)
+    quantise: Coefficients = quantity(factory=dict)
+    ranges: Mapping[str, Any] = quantity(factory=dict)
+    provenance: Mapping[str, Any] = quantity(factory=dict)
+    errors: Mapping[str, Any] = quantity(factory=dict)
+    projections: Mapping[str, Any] = quantity(factory=dict)
+
+    concerns: ClassVar[tuple[str, ...]] = ()  # `problems` looks at whatever has a shape to be looked at
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with the coefficients, and what is missing."""
-        for operation, form in FORMS.items():
-            for name, coefficients in getattr(self, operation).items():
-                yield from _form_problems(form, coefficients, f"{operation}.{name}")
-        for operation in NEEDED:
-            if "bf16" not in getattr(self, operation):
-                yield Problem(f"{operation}.bf16", None, "is missing")
-        for figure in (*CHIP, LINK):
-            if figure not in self.datasheet:
-                yield Problem(f"datasheet.{figure}", None, "is missing")
+        """Yield what is wrong with the coefficients, the datasheet and the ranges, and what is missing."""
+        yield from _content_problems(vars(self))
 
     @cached_property
     def hash(self) -> str:
@@ -209,12 +203,78 @@ class Profile:
         return ranges_of(self.ranges.get(operation, {}).get(name, {}))
 
 
-def _form_problems(form: type, coefficients: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def profile_problems(said: object, path: str) -> Iterator[Problem]:
+    """Yield all that keeps what a file says from being a profile."""
+    if not isinstance(said, Mapping):
+        yield Problem(path, said, "must be a profile: keys with values")
+        return
+    known = field_types(Profile)
+    given = {name: value for name, value in said.items() if name in known}
+    found = [Problem(str(name), value, "unknown key") for name, value in said.items() if name not in known]
+    found += [Problem(name, None, "is missing") for name in _required(Profile) if name not in given]
+    found += [*field_problems(Profile, given), *_content_problems(given)]
+    yield from (problem.under(path) for problem in found)
+
+
+def _content_problems(said: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what is wrong inside the fields of a profile that are mappings at all."""
+    for operation, form in FORMS.items():
+        for name, coefficients in _items(said.get(operation)):
+            yield from _form_problems(form, coefficients, f"{operation}.{name}")
+    for operation in NEEDED:
+        if isinstance(said.get(operation), Mapping) and "bf16" not in said[operation]:
+            yield Problem(f"{operation}.bf16", None, "is missing")
+    if isinstance(datasheet := said.get("datasheet"), Mapping):
+        missing = [figure for figure in (*CHIP, LINK) if figure not in datasheet]
+        yield from (Problem(f"datasheet.{figure}", None, "is missing") for figure in missing)
+        figures = {figure: datasheet[figure] for figure in (*CHIP, LINK) if figure in datasheet}
+        yield from field_problems(Gpu, figures, "datasheet")
+    yield from _range_problems(said.get("ranges"))
+
+
+def _form_problems(form: type, coefficients: Any, path: str) -> Iterator[Problem]:
     """Yield what keeps coefficients from being those of a form."""
+    if not isinstance(coefficients, Mapping):
+        yield Problem(path, coefficients, "must be coefficients: keys with values")
+        return
     known = field_types(form)
     unknown = [name for name in coefficients if name not in known]
-    missing = [one.name for one in fields(form) if one.default is MISSING and one.name not in coefficients]
+    missing = [name for name in _required(form) if name not in coefficients]
     yield from (Problem(f"{path}.{name}", coefficients[name], "unknown coefficient") for name in unknown)
     yield from (Problem(f"{path}.{name}", None, "is missing") for name in missing)
     given = {name: value for name, value in coefficients.items() if name in known}
     yield from field_problems(form, given, path)
+
+
+def _range_problems(ranges: Any) -> Iterator[Problem]:
+    """Yield what is not a range, [least, largest], by size, by format, by operation."""
+    for operation, formats in _items(ranges):
+        if not isinstance(formats, Mapping):
+            yield Problem(f"ranges.{operation}", formats, "must be ranges: keys with values")
+        for name, sizes in _items(formats):
+            if not isinstance(sizes, Mapping):
+                yield Problem(f"ranges.{operation}.{name}", sizes, "must be ranges: keys with values")
+            for size, ends in _items(sizes):
+                if not _is_range(ends):
+                    message = "must be [least, largest], two numbers"
+                    yield Problem(f"ranges.{operation}.{name}.{size}", ends, message)
+
+
+def _is_range(ends: Any) -> bool:
+    """Tell whether there are two numbers, in order; a comparison with NaN is false."""
+    if not (isinstance(ends, Sequence) and len(ends) == 2):
+        return False
+    numbers = all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends)
+    return numbers and ends[0] <= ends[1]
+
+
+def _items(said: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the items of a mapping; of anything else none."""
+    return said.items() if isinstance(said, Mapping) else ()
+
+
+def _required(component: type) -> list[str]:
+    """Return the names of the fields that have no default."""
+    return [
+        one.name for one in fields(component) if one.default is MISSING and one.default_factory is MISSING
+    ]

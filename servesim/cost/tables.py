@@ -4,15 +4,16 @@ On disk they lie in the user's cache folder (or the one that the environment var
 names; none where it is empty) under the hash of all that decides them: their inputs, the source code of this
 package, and the machine with its NumPy, whose last digits may differ from another's. They are read as they
 were written, to the bit, so results do not depend on whether there is a cache. A folder that cannot be
-written, or a file that is not what was written, is passed over.
+written, or a file that is not what was written, is passed over. What else lies in the folder is left alone.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import stat
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
@@ -26,10 +27,19 @@ from servesim.cost.step_time import FloatArray
 
 FOLDER = "SERVESIM_CACHE_DIR"
 
-#: Files beyond this number go, those first that were written first; most are of a quarter of a megabyte.
+#: What the names of files of tables end with, half written ones too: no other file is ever removed.
+SUFFIX = ".step_times"
+
+#: Files beyond this number or these bytes together go, those first that were written first; most are of a
+#: quarter of a megabyte.
 MOST_FILES = 256
+MOST_BYTES = 256 * 2**20
+
+#: A file larger than this is not written: it would push out many others that are as dear to make.
+LARGEST_BYTES = 16 * 2**20
 
 _DIGEST = 32
+_WORD = 8  # bytes of a count or a number
 
 
 def extend(table: list[Any], last: int, values: Callable[[FloatArray], list[Any]]) -> None:
@@ -51,16 +61,13 @@ def read(name: str) -> list[FloatArray] | None:
     if folder is None:
         return None
     try:
-        file = (folder / name).read_bytes()
+        file = _path(folder, name).read_bytes()
     except OSError:
         return None
     digest, said = file[:_DIGEST], file[_DIGEST:]
     if blake2b(said, digest_size=_DIGEST).digest() != digest:
         return None
-    count = int(np.frombuffer(said, dtype="<i8", count=1)[0])
-    lengths = np.frombuffer(said, dtype="<i8", count=1 + count)[1:]
-    numbers = np.frombuffer(said, dtype="<f8", offset=8 * (1 + count))
-    return np.split(numbers, np.cumsum(lengths)[:-1])
+    return _arrays(said)
 
 
 def write(name: str, arrays: Sequence[FloatArray]) -> None:
@@ -70,9 +77,11 @@ def write(name: str, arrays: Sequence[FloatArray]) -> None:
         return
     lengths = np.array([len(arrays), *(each.size for each in arrays)], dtype="<i8")
     said = lengths.tobytes() + b"".join(each.astype("<f8").tobytes() for each in arrays)
+    if len(said) > LARGEST_BYTES:
+        return
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(folder / name, blake2b(said, digest_size=_DIGEST).digest() + said)
+        _replace(_path(folder, name), blake2b(said, digest_size=_DIGEST).digest() + said)
         _prune(folder)
 
 
@@ -98,9 +107,25 @@ def _user_cache() -> Path:
     return Path(told) if told else Path.home() / usual
 
 
+def _path(folder: Path, name: str) -> Path:
+    return folder / f"{name}{SUFFIX}"
+
+
+def _arrays(said: bytes) -> list[FloatArray] | None:
+    """Return the arrays of a file: their number, their lengths, their values; None where these disagree."""
+    if not said or len(said) % _WORD:
+        return None
+    words = np.frombuffer(said, dtype="<i8")
+    count = int(words[0])
+    lengths = words[1 : 1 + count]
+    if not 0 < count < words.size or lengths.min() < 0 or int(lengths.sum()) != words.size - 1 - count:
+        return None
+    return np.split(words[1 + count :].view("<f8"), np.cumsum(lengths)[:-1])
+
+
 def _replace(path: Path, said: bytes) -> None:
     """Write a file beside its place and move it there, so that nobody reads half of it."""
-    with NamedTemporaryFile(dir=path.parent, delete=False) as file:
+    with NamedTemporaryFile(dir=path.parent, suffix=SUFFIX, delete=False) as file:
         beside = Path(file.name)
         try:
             file.write(said)
@@ -111,9 +136,22 @@ def _replace(path: Path, said: bytes) -> None:
 
 
 def _prune(folder: Path) -> None:
-    files = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
-    for path in files[:-MOST_FILES]:
-        path.unlink(missing_ok=True)
+    """Let the oldest files of tables go until neither their number nor their size is too large."""
+    kept = size = 0
+    for path, about in sorted(_own(folder), key=lambda file: file[1].st_mtime_ns, reverse=True):
+        kept, size = kept + 1, size + about.st_size
+        if kept > MOST_FILES or size > MOST_BYTES:
+            with suppress(OSError):
+                path.unlink()
+
+
+def _own(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield the files of tables in a folder, each with its size and age; another run may remove some."""
+    for path in folder.glob(f"*{SUFFIX}"):
+        with suppress(OSError):
+            about = path.lstat()
+            if stat.S_ISREG(about.st_mode):
+                yield path, about
 
 
 @cache

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from servesim.check import quantity
+from servesim.workload.lengths import MOST_TOKENS
+
+#: A thousand times what engines run with. The memory that step times take grows with these numbers.
+MOST_SEQUENCES = 1_000_000
+MOST_BLOCKS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -19,14 +24,14 @@ class Continuous:
     Sarathi-Serve, OSDI 2024).
     """
 
-    max_num_seqs: int = quantity("sequences", at_least=1, default=1024)
-    max_num_batched_tokens: int = quantity("tokens per step", at_least=1, default=8192)
-    block_size: int = quantity("tokens", at_least=1, default=16)
+    max_num_seqs: int = quantity("sequences", at_least=1, at_most=MOST_SEQUENCES, default=1024)
+    max_num_batched_tokens: int = quantity("tokens per step", at_least=1, at_most=MOST_TOKENS, default=8192)
+    block_size: int = quantity("tokens", at_least=1, at_most=MOST_TOKENS, default=16)
     enable_chunked_prefill: bool = quantity(default=True)
     gpu_memory_utilization: float = quantity("share of GPU memory", above=0, at_most=1, default=0.9)
     kv_cache_dtype: Literal["auto", "bf16", "fp8"] = quantity(default="auto")
-    max_model_len: int | Literal["auto"] = quantity("tokens", at_least=2, default="auto")
-    num_gpu_blocks_override: int | None = quantity("blocks", at_least=1, default=None)
+    max_model_len: int | Literal["auto"] = quantity("tokens", at_least=2, at_most=MOST_TOKENS, default="auto")
+    num_gpu_blocks_override: int | None = quantity("blocks", at_least=1, at_most=MOST_BLOCKS, default=None)
 
     hints: ClassVar[Mapping[str, str]] = {
         "batch_size": "continuous batching has max_num_seqs instead",

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from math import inf
 from typing import ClassVar, Literal
 
-from servesim.check import quantity
+from servesim.check import MOST_S, quantity
 from servesim.cost.step_time import StepTime
+from servesim.engine.continuous import MOST_BLOCKS, MOST_SEQUENCES
 from servesim.engine.leap import Leap
 from servesim.engine.log import Log, pack_step
+from servesim.workload.lengths import MOST_TOKENS
 from servesim.workload.request import Request
 
 _NO_BUDGET = "static batching computes whole padded batches: set batch_size instead"
@@ -25,13 +27,13 @@ class Static:
     are padded to the longest; every row is computed until the longest output ends.
     """
 
-    batch_size: int = quantity("sequences", at_least=1, default=32)
-    batch_timeout_s: float = quantity("s", at_least=0, default=0.5)
-    block_size: int = quantity("tokens", at_least=1, default=16)
+    batch_size: int = quantity("sequences", at_least=1, at_most=MOST_SEQUENCES, default=32)
+    batch_timeout_s: float = quantity("s", at_least=0, at_most=MOST_S, default=0.5)
+    block_size: int = quantity("tokens", at_least=1, at_most=MOST_TOKENS, default=16)
     gpu_memory_utilization: float = quantity("share of GPU memory", above=0, at_most=1, default=0.9)
     kv_cache_dtype: Literal["auto", "bf16", "fp8"] = quantity(default="auto")
-    max_model_len: int | Literal["auto"] = quantity("tokens", at_least=2, default="auto")
-    num_gpu_blocks_override: int | None = quantity("blocks", at_least=1, default=None)
+    max_model_len: int | Literal["auto"] = quantity("tokens", at_least=2, at_most=MOST_TOKENS, default="auto")
+    num_gpu_blocks_override: int | None = quantity("blocks", at_least=1, at_most=MOST_BLOCKS, default=None)
 
     hints: ClassVar[Mapping[str, str]] = {
         "max_num_seqs": _NO_BUDGET,

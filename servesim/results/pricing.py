@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from servesim.check import quantity
+from servesim.check import MOST_FACTOR, quantity
 from servesim.results.rates import ratio
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Pricing:
     """The price of a GPU for an hour; null: each GPU's own."""
 
-    usd_per_gpu_hour: float | None = quantity("$/h", at_least=0, default=None)
+    usd_per_gpu_hour: float | None = quantity("$/h", at_least=0, at_most=MOST_FACTOR, default=None)
 
     def usd_per_hour(self, deployments: Sequence[Deployment]) -> float:
         """Return what all GPUs of the cluster cost in an hour, idle or not."""

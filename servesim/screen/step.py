@@ -102,22 +102,27 @@ def print_notes(notes: Iterable[str], out: Console) -> None:
     print_lines(out, Text("Notes", style="bold"), grid)
 
 
-def print_steady(closed: Steady, wrong: Sequence[str], simulated_s: float, out: Console) -> None:
+def print_steady(closed: Steady, wrong: Sequence[str], simulated_s: float | str, out: Console) -> None:
     """Print the steady state of a closed loop in closed form, beside the simulated one.
 
-    Where something is ``wrong`` with the closed form, only that is printed beside the simulated one.
+    Where something is ``wrong`` with the closed form, only that is printed beside the simulated one; where
+    nothing could be simulated, ``simulated_s`` says why.
     """
     out.print(Text("Steady state of a closed loop on one replica", style="bold"))
-    off = closed.tpot_s / simulated_s - 1
+    if isinstance(simulated_s, str):
+        simulated, off = f"- simulated: {simulated_s}", ""
+    else:
+        simulated = f"{_ms(simulated_s)} simulated"
+        off = f" ({closed.tpot_s / simulated_s - 1:+.1%})"
     lines = [
         f"{closed.decodes:.1f} decodes a step, {closed.context:,.0f} tokens of KV: {_ms(closed.decode_s)}",
         f"{closed.prefills_per_step:.4f} prompts of others a step, each {_ms(closed.prefill_s)}",
-        f"TPOT {_ms(closed.tpot_s)} in closed form, {_ms(simulated_s)} simulated ({off:+.1%})",
+        f"TPOT {_ms(closed.tpot_s)} in closed form, {simulated}{off}",
     ]
     if wrong:
         lines = [
             *(f"the closed form does not hold: {reason}" for reason in wrong),
-            f"TPOT {_ms(simulated_s)} simulated",
+            f"TPOT {simulated}",
         ]
     out.print("\n".join(f"  {line}" for line in lines), highlight=False)
 

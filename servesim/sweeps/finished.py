@@ -46,7 +46,7 @@ class Finished:
 
     def _mark(self, traces: Iterable[str]) -> dict[str, object]:
         whole = blake2b(json.dumps(self._study.as_dict(), sort_keys=True).encode(), digest_size=16)
-        whole.update(str(self._groups.folders[1:]).encode())  # commands name the user's own
+        whole.update(str(self._groups.folders[:-1]).encode())  # commands name the user's own
         for folder in self._groups.folders:
             for path in sorted(folder.rglob("*.yaml")):
                 whole.update(str(path.relative_to(folder)).encode() + path.read_bytes())

@@ -30,7 +30,7 @@ class Load:
     """
 
     key: str = quantity(default="workload.arrivals.rate_rps")
-    points: int = quantity("loads per configuration", at_least=3, default=12)
+    points: int = quantity("loads per configuration", at_least=3, at_most=1000, default=12)
     seconds: float | None = quantity("s of wall time", above=0, default=None)
 
 
@@ -48,7 +48,7 @@ class Study:
     variants: Mapping[str, Any] = field(default_factory=dict)
     axes: tuple[str, ...] = quantity(default=())
     load: Load | None = quantity(default=None)
-    seeds: int | tuple[int, ...] = quantity("seeds", at_least=1, default=1)
+    seeds: int | tuple[int, ...] = quantity("seeds", at_least=1, at_most=10_000, default=1)
     compare: tuple[str, ...] = quantity(default=())
     baseline: str | None = quantity(default=None)
 

@@ -12,8 +12,11 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from servesim.check import quantity
+from servesim.check import MOST_FACTOR, quantity
 from servesim.workload.batch import FloatArray
+
+#: A request in 32 years, or that many in a second.
+LEAST_RPS, MOST_RPS = 1e-9, 1e9
 
 
 class OpenLoop(Protocol):
@@ -30,7 +33,7 @@ class OpenLoop(Protocol):
 class Renewal:
     """Independent gaps with mean ``1 / rate_rps``."""
 
-    rate_rps: float = quantity("requests/s", above=0)
+    rate_rps: float = quantity("requests/s", at_least=LEAST_RPS, at_most=MOST_RPS)
 
     @property
     def gap_mean_s(self) -> float:
@@ -63,7 +66,7 @@ class Gamma(Renewal):
     are not rescaled afterwards to hit N/rate in total, which would make them dependent.
     """
 
-    burstiness: float = quantity("gamma shape", above=0)
+    burstiness: float = quantity("gamma shape", at_least=1e-3, at_most=MOST_FACTOR)
 
     @property
     def gap_scv(self) -> float:

@@ -13,6 +13,9 @@ IntArray = NDArray[np.int64]
 #: Rows that a workload yields at a time: enough for numpy to be fast, few enough to keep memory flat.
 BATCH_ROWS = 8192
 
+#: More than a machine can simulate in a day.
+MOST_REQUESTS = 10**9
+
 
 class Batch(NamedTuple):
     """Requests in order of sending: ``sent_s`` (seconds, sorted), ``input_tokens``, ``output_tokens``."""

@@ -11,12 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from servesim.check import Problem, quantity
+from servesim.check import MOST_S, Problem, quantity
+from servesim.workload.arrivals import LEAST_RPS, MOST_RPS
 from servesim.workload.batch import FloatArray
 from servesim.workload.table import Table, row_problems
-
-#: A curve of a thousand million seconds (32 years), and requests per second.
-LATEST_START_S = MOST_RPS = 1e9
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Schedule:
     """
 
     rates: Table
-    period_s: float | None = quantity("s", above=0, default=None)
+    period_s: float | None = quantity("s", at_least=1e-3, at_most=MOST_S, default=None)
 
     hints: ClassVar[Mapping[str, str]] = {"rate_rps": "set the rates of the curve, workload.arrivals.rates"}
 
@@ -52,12 +50,17 @@ class Schedule:
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong with the rows of the curve, each with its index, and with its end."""
         columns = "start (s), rate (requests/s)"
-        malformed = list(row_problems("rates", self.rates, columns, most=[LATEST_START_S, MOST_RPS]))
+        malformed = list(row_problems("rates", self.rates, columns, most=[MOST_S, MOST_RPS]))
         yield from malformed or [*self._order_problems(), *self._end_problems()]
 
     def _order_problems(self) -> Iterator[Problem]:
         if self.rates[0][0] != 0:
             yield Problem("rates[0]", self.rates[0], "the first row must start at 0 (s)")
+        for index, row in enumerate(self.rates):
+            if 0 < row[1] < LEAST_RPS:
+                yield Problem(
+                    f"rates[{index}]", row, f"must have a rate of 0 or at least {LEAST_RPS:g} (requests/s)"
+                )
         for index, ((before, _), row) in enumerate(pairwise(self.rates), start=1):
             if row[0] <= before:
                 message = f"must start after the row before it, above {before:g} (s)"

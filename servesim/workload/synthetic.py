@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from servesim.check import quantity
+from servesim.check import MOST_S, Problem, quantity
 from servesim.streams import Streams
 from servesim.workload.arrivals import ClosedLoop, OpenLoop
-from servesim.workload.batch import BATCH_ROWS, Batch, FloatArray
+from servesim.workload.batch import BATCH_ROWS, MOST_REQUESTS, Batch, FloatArray
 from servesim.workload.lengths import Lengths
 from servesim.workload.notes import Notes
 
@@ -30,8 +30,8 @@ class Synthetic:
 
     arrivals: OpenLoop | ClosedLoop
     lengths: Lengths
-    requests: int | None = quantity("requests", at_least=1, default=None)
-    duration_s: float | None = quantity("s", above=0, default=None)
+    requests: int | None = quantity("requests", at_least=1, at_most=MOST_REQUESTS, default=None)
+    duration_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
 
     notes: ClassVar[Notes | None] = None
     hints: ClassVar[Mapping[str, str]] = {
@@ -49,6 +49,18 @@ class Synthetic:
     def open_loop(self) -> bool:
         """Return whether requests are sent at their own times, whatever becomes of the others."""
         return not isinstance(self.arrivals, ClosedLoop)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield a problem where the requests would take longer to send than a clock can show."""
+        if isinstance(self.arrivals, ClosedLoop) or self.duration_s is not None:
+            return
+        requests = self._most_requests()
+        if float(self.arrivals.times(np.array([float(requests)]))[0]) > MOST_S:
+            message = (
+                f"{requests:,} requests take more than {MOST_S:g} s to send; "
+                "set workload.duration_s, or a higher rate"
+            )
+            yield Problem("arrivals", None, message)
 
     def batches(self, streams: Streams) -> Iterator[Batch]:
         """Yield the requests in order of sending, at most ``BATCH_ROWS`` at a time.

@@ -10,10 +10,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from servesim.check import ConfigError, Problem, quantity
+from servesim.check import LEAST_FACTOR, MOST_FACTOR, MOST_S, ConfigError, Problem, quantity
 from servesim.streams import Streams
 from servesim.workload import azure
-from servesim.workload.batch import BATCH_ROWS, Batch
+from servesim.workload.batch import BATCH_ROWS, MOST_REQUESTS, Batch
 from servesim.workload.notes import Notes
 
 
@@ -31,11 +31,13 @@ class Trace:
 
     path: str = quantity("the path of a trace file")
     format: Literal["auto", "azure"] = quantity(default="auto")
-    rate_scale: float = quantity("times the recorded rate", above=0, default=1.0)
-    start_s: float = quantity("s", at_least=0, default=0.0)
-    end_s: float | None = quantity("s", above=0, default=None)
-    requests: int | None = quantity("requests", at_least=1, default=None)
-    duration_s: float | None = quantity("s", above=0, default=None)
+    rate_scale: float = quantity(
+        "times the recorded rate", at_least=LEAST_FACTOR, at_most=MOST_FACTOR, default=1.0
+    )
+    start_s: float = quantity("s", at_least=0, at_most=MOST_S, default=0.0)
+    end_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
+    requests: int | None = quantity("requests", at_least=1, at_most=MOST_REQUESTS, default=None)
+    duration_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
 
     open_loop: ClassVar[bool] = True
     concurrency: ClassVar[int | None] = None
@@ -77,6 +79,9 @@ class Trace:
         sent_s = (recording.time_ns[kept] - shift_ns) / 1e9 / self.rate_scale
         asked = Batch(sent_s, recording.input_tokens[kept], recording.output_tokens[kept])
         asked = asked.until(self.requests, self.duration_s)
+        if asked.size and asked.sent_s[-1] > MOST_S:
+            message = f"stretches the trace to {asked.sent_s[-1]:g} s, and it may last {MOST_S:g} s"
+            raise ConfigError([Problem("rate_scale", self.rate_scale, message)])
         notes = Notes(
             rows=len(order),
             requests=asked.size,

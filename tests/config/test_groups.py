@@ -43,7 +43,7 @@ def test_another_option_is_told_with_the_known_ones(groups: Groups) -> None:
 def test_a_folder_of_the_users_adds_to_the_shipped_ones(groups: Groups) -> None:
     both = Groups.of(groups.folders[0])
     assert {"small", "h100-sxm"} < set(both.options("gpu"))
-    assert both.folders[0] == conf_dir()
+    assert both.folders[-1] == conf_dir()
 
 
 def test_a_folder_without_options_is_refused(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_everything_wrong_is_listed_at_once() -> None:
         "seed = -1",
     ]
     assert "did you mean scheduler.max_num_seqs?" in found[3]
-    assert "above 0 (requests/s)" in found[4]
+    assert "at least 1e-09 and at most 1e+09 (requests/s)" in found[4]
 
 
 def test_what_does_not_fit_together_is_listed_beside_what_is_wrong_alone() -> None:
@@ -194,6 +194,46 @@ def test_the_arrivals_of_a_trace_are_told_beside_the_rest() -> None:
         "workload.path:",
         "seed",
     ]
+
+
+@pytest.mark.parametrize(
+    ("override", "line"),
+    [
+        ("seed=${nothing}", "seed = '${nothing}': Interpolation key 'nothing' not found"),
+        ("+gpu=h100-sxm", "gpu = 'h100-sxm': gpu appears more than once"),
+        ("~nonsense", "nonsense: Could not delete from config."),
+        ("+x=[", "+x=[: is not an override; write key=value"),
+        ("+=3", "+=3: is not an override; write key=value"),
+    ],
+)
+def test_what_hydra_refuses_hides_nothing_else(override: str, line: str) -> None:
+    first, *others = faults("horizon_s=-1", override, "slo.ttft_s=-1", "workload.requests=0")
+    assert first.startswith(line)
+    assert {other.partition(" = ")[0] for other in others} == {
+        "horizon_s",
+        "slo.ttft_s",
+        "workload.requests",
+    }
+
+
+def test_an_overhead_without_a_field_is_one_problem() -> None:
+    (line,) = faults("~engine_overhead.engine")
+    assert line == "engine_overhead.engine: is missing"
+
+
+def test_the_overhead_of_transfers_is_chosen_by_name() -> None:
+    assert load("scheduler=disaggregated", "cluster.transfer.overhead=mooncake") == load(
+        "scheduler=disaggregated"
+    )
+    (line,) = faults("scheduler=disaggregated", "cluster.transfer.overhead=foo")
+    assert line.startswith("transfer_overhead@cluster.transfer.overhead = 'foo': ")
+    assert "mooncake" in line
+
+
+@pytest.mark.parametrize("option", ["", "null"])
+def test_no_option_at_all_is_told_which_there_are(option: str) -> None:
+    (line,) = faults(f"gpu={option}")
+    assert line.startswith("gpu: needs an option; they are a100-sxm-80gb,")
 
 
 def test_a_wrong_choice_says_nothing_of_what_stands_in_for_it() -> None:

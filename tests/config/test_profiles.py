@@ -80,8 +80,39 @@ def test_an_engine_without_profiles_is_refused() -> None:
 
 def test_wrong_coefficients_are_told_with_their_place(tmp_path: Path) -> None:
     folder = own_folder(tmp_path)
-    with pytest.raises(ConfigError, match=r"calibration.gemm.bf16.tile_rate = -1.* must be above 0"):
+    with pytest.raises(ConfigError, match=r"calibration.gemm.bf16.tile_rate = -1.* must be at least 1e-09"):
         load("calibration=h100-sxm-made", "calibration.gemm.bf16.tile_rate=-1", config_dir=folder)
+
+
+@pytest.mark.parametrize(
+    ("written", "line"),
+    [
+        (b"", "calibration.profiles.mine-vllm: must be a profile"),
+        (b"[1]", "calibration.profiles.mine-vllm = [1]: must be a profile"),
+        (b"3", "calibration.profiles.mine-vllm = 3: must be a profile"),
+        (b"\xb3\xff\x00", "mine-vllm.yaml: is not YAML"),
+        (b"a: [", "mine-vllm.yaml: is not YAML"),
+        (b"nonsense: 1", "calibration.profiles.mine-vllm.nonsense = 1: unknown key"),
+    ],
+)
+def test_a_file_that_is_no_profile_is_refused(written: bytes, line: str, tmp_path: Path) -> None:
+    (tmp_path / "calibration").mkdir()
+    (tmp_path / "calibration" / "mine-vllm.yaml").write_bytes(written)
+    with pytest.raises(ConfigError) as caught:
+        load("gpu.name=mine", config_dir=tmp_path)
+    assert line in str(caught.value)
+
+
+@pytest.mark.parametrize("profiles", ["null", "{a:3}", "{a:{}}", "[1]", "3"])
+def test_profiles_given_by_hand_are_looked_at(profiles: str) -> None:
+    with pytest.raises(ConfigError, match=r"calibration\.profiles"):
+        load(f"calibration.profiles={profiles}")
+
+
+@pytest.mark.parametrize("override", ["gpu.name=[1]", "engine_overhead.engine=[1]", "++gpu=3", "++cluster=x"])
+def test_what_names_no_profile_is_refused_in_words(override: str) -> None:
+    with pytest.raises(ConfigError, match=override.lstrip("+").partition("=")[0]):
+        load(override)
 
 
 def test_a_summary_names_the_profiles_and_their_hashes() -> None:

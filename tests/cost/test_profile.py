@@ -65,7 +65,7 @@ def test_the_made_profile_is_free_of_problems() -> None:
 @pytest.mark.parametrize(
     ("values", "line"),
     [
-        (said("gemm", "bf16", tile_rate=-1.0), "gemm.bf16.tile_rate = -1.0: must be above 0"),
+        (said("gemm", "bf16", tile_rate=-1.0), "gemm.bf16.tile_rate = -1.0: must be at least 1e-09"),
         (said("gemm", "bf16", tile_rat=1.0), "gemm.bf16.tile_rat = 1.0: unknown coefficient"),
         (said("gemm", "bf16", launch_s=None), "gemm.bf16.launch_s: is missing"),
         (said("gemm", bf16=None), "gemm.bf16: is missing"),
@@ -76,6 +76,64 @@ def test_the_made_profile_is_free_of_problems() -> None:
 def test_wrong_coefficients_are_listed_with_their_place(values: dict[str, Any], line: str) -> None:
     (problem,) = found(values)
     assert problem.startswith(line)
+
+
+@pytest.mark.parametrize("shape", [None, 3, "x", [1], {"bf16": [1]}, {"bf16": None}, {"bf16": 3}])
+@pytest.mark.parametrize("operation", ["gemm", "decode_attention", "prefill_attention", "quantise"])
+def test_coefficients_of_another_shape_are_refused(operation: str, shape: Any) -> None:
+    assert all(line.startswith(operation) for line in found(SAID | {operation: shape}))
+    assert found(SAID | {operation: shape})
+
+
+@pytest.mark.parametrize(
+    ("ranges", "line"),
+    [
+        ("x", "ranges = 'x': must be keys with values"),
+        (None, "ranges: must be keys with values"),
+        ({"gemm": 3}, "ranges.gemm = 3: must be ranges"),
+        ({"gemm": {"fp8": "x"}}, "ranges.gemm.fp8 = 'x': must be ranges"),
+        ({"gemm": {"fp8": ["a", "b"]}}, "ranges.gemm.fp8 = ['a', 'b']: must be ranges"),
+        ({"gemm": {"fp8": {"m": 5}}}, "ranges.gemm.fp8.m = 5: must be [least, largest]"),
+        ({"gemm": {"fp8": {"m": ["a", "b"]}}}, "ranges.gemm.fp8.m = ['a', 'b']: must be [least"),
+        ({"gemm": {"fp8": {"m": [2, 1]}}}, "ranges.gemm.fp8.m = [2, 1]: must be [least, largest]"),
+        ({"gemm": {"fp8": {"m": [1, float("nan")]}}}, "ranges.gemm.fp8.m = [1, nan]: must be [least"),
+        ({"gemm": {"fp8": {"m": "ab"}}}, "ranges.gemm.fp8.m = 'ab': must be [least, largest]"),
+    ],
+)
+def test_ranges_of_another_shape_are_refused(ranges: Any, line: str) -> None:
+    (problem,) = found(SAID | {"ranges": ranges})
+    assert problem.startswith(line)
+
+
+@pytest.mark.parametrize("figure", [0, -1.0, "fast", None, True, float("inf")])
+def test_a_datasheet_has_figures(figure: Any) -> None:
+    (problem,) = found(SAID | {"datasheet": SAID["datasheet"] | {"hbm_bytes_per_s": figure}})
+    assert problem.startswith("datasheet.hbm_bytes_per_s")
+
+
+def test_a_gpu_without_fp8_has_none_in_its_datasheet() -> None:
+    assert not found(SAID | {"datasheet": SAID["datasheet"] | {"fp8_flops_per_s": None}})
+
+
+@pytest.mark.parametrize("shape", [None, [1], 3, "x"])
+def test_what_is_no_mapping_is_no_profile(shape: Any) -> None:
+    (problem,) = problems(Auto({"a": shape}))
+    assert problem.path == "profiles.a"
+    assert "must be a profile" in problem.message
+    (problem,) = problems(Auto(shape))
+    assert problem.path == "profiles"
+
+
+def test_all_that_is_wrong_with_a_profile_is_told_at_once() -> None:
+    said = {key: value for key, value in SAID.items() if key != "gemm"}
+    wrong = said | {"ranges": "x", "gemms": {}, "decode_attention": {"bf16": None}, "name": 3}
+    assert [problem.path for problem in problems(Auto({"a": wrong}))] == [
+        "profiles.a.gemms",
+        "profiles.a.gemm",
+        "profiles.a.name",
+        "profiles.a.ranges",
+        "profiles.a.decode_attention.bf16",
+    ]
 
 
 def test_the_hash_follows_what_decides_times_and_nothing_else() -> None:

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,10 @@ def told(times: FittedStepTime) -> list[object]:
         times.decode(sequences, sequences * length) for sequences in (1, 64, 300) for length in (1, 99, 10**6)
     ]
     return [[times.mixed(*step) for step in STEPS], pieces, times.breakdown(*STEPS[-1])]
+
+
+def named(folder: Path, name: str) -> Path:
+    return folder / f"{name}{tables.SUFFIX}"
 
 
 def files(folder: Path) -> list[Path]:
@@ -120,19 +125,69 @@ def test_a_folder_that_cannot_be_is_passed_over(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_file_that_cannot_be_renamed_into_place_leaves_no_trace(folder: Path) -> None:
-    (folder / "taken").mkdir(parents=True)
+    taken = named(folder, "taken")
+    taken.mkdir(parents=True)
     tables.write("taken", [np.arange(3.0)])
-    assert files(folder) == [folder / "taken"]
+    assert files(folder) == [taken]
 
 
 def test_the_oldest_files_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "MOST_FILES", 3)
     for age, name in enumerate("abcde"):
         tables.write(name, [np.arange(3.0), np.array([])])
-        os.utime(folder / name, ns=(age, age))
-    assert [path.name for path in files(folder)] == ["c", "d", "e"]
+        os.utime(named(folder, name), ns=(age, age))
+    assert [path.stem for path in files(folder)] == ["c", "d", "e"]
     first, second = tables.read("e") or []
     assert (first.tolist(), second.tolist()) == ([0.0, 1.0, 2.0], [])
+
+
+@pytest.mark.parametrize("most", [{"MOST_FILES": 1}, {"MOST_BYTES": 0}])
+def test_only_files_of_tables_go(most: dict[str, int], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.mkdir()
+    others = [folder / "mine.txt", folder / ("0" * 32), folder / "inside"]
+    for other in others[:2]:
+        other.write_text("mine")
+        os.utime(other, ns=(0, 0))
+    others[2].mkdir()
+    named(folder, "taken").mkdir()
+    monkeypatch.setattr(tables, *next(iter(most.items())))
+    for age, name in enumerate("abc"):
+        tables.write(name, [np.arange(3.0)])
+        if named(folder, name).exists():
+            os.utime(named(folder, name), ns=(age, age))
+    left = set(files(folder)) - {*others, named(folder, "taken")}
+    assert set(others) <= set(files(folder))
+    assert len(left) == most.get("MOST_FILES", 0)
+
+
+def test_the_oldest_files_go_when_all_are_too_large_together(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "MOST_BYTES", 2500)
+    for age, name in enumerate("abcd"):
+        tables.write(name, [np.arange(125.0)])  # a kilobyte and a little
+        os.utime(named(folder, name), ns=(age, age))
+    assert [path.stem for path in files(folder)] == ["c", "d"]
+
+
+def test_a_file_that_would_be_too_large_is_not_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "LARGEST_BYTES", 8 * 12)
+    tables.write("small", [np.arange(10.0)])
+    tables.write("large", [np.arange(11.0)])
+    assert [path.stem for path in files(folder)] == ["small"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], [0], [-1], [2, 1], [1, 3, 0], [2, -1, 2, 0], [10**9, 1, 0], [1, 0], [4, 1, 1, 1, 0, 0, 0, 0]],
+)
+def test_a_file_of_another_shape_is_made_anew(words: list[int], folder: Path) -> None:
+    made = told(built())
+    (file,) = files(folder)
+    whole, said = file.read_bytes(), np.array(words, dtype="<i8").tobytes()
+    file.write_bytes(blake2b(said, digest_size=32).digest() + said)
+    assert told(built()) == made
+    assert file.read_bytes() == whole
 
 
 def test_the_folder_is_the_users_where_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

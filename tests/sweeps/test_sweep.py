@@ -185,7 +185,9 @@ def test_what_is_wrong_with_any_point_is_told_before_anything_runs(simulated: li
     lines = [str(problem) for problem in caught.value.problems]
     assert len(lines) == 4
     assert any("did you mean seed?" in line and "(in" not in line for line in lines)
-    assert any("must be above 0" in line and "(in a, workload.arrivals.rate_rps=-1" in line for line in lines)
+    assert any(
+        "must be at least 1e-09" in line and "(in a, workload.arrivals.rate_rps=-1" in line for line in lines
+    )
     assert any("mi300x" in line for line in lines)
     assert any("batch_siz" in line and "(in b" in line for line in lines)
     assert simulated == []

@@ -156,14 +156,14 @@ def test_nothing_done_is_not_talked_about() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"rate_scale": 0}, "workload.rate_scale = 0: must be above 0"),
+        ({"rate_scale": 0}, "workload.rate_scale = 0: must be at least 1e-09 and"),
         ({"rate_scale": float("inf")}, "workload.rate_scale = inf: must be"),
-        ({"start_s": -1}, r"workload.start_s = -1: must be at least 0 \(s\)"),
+        ({"start_s": -1}, r"workload.start_s = -1: must be at least 0 and at most 1e.09 \(s\)"),
         ({"start_s": 50, "end_s": 50}, r"workload.end_s = 50: must be above start_s, 50 \(s\)"),
         ({"start_s": 91}, r"workload.start_s = 91: no row is in the window .*90 s long"),
         ({"start_s": 11, "end_s": 19}, r"workload.start_s = 11: no row"),
-        ({"requests": 0}, r"workload.requests = 0: must be at least 1 \(requests\)"),
-        ({"duration_s": 0}, r"workload.duration_s = 0: must be above 0 \(s\)"),
+        ({"requests": 0}, r"workload.requests = 0: must be at least 1 and at most 1e.09 \(requests\)"),
+        ({"duration_s": 0}, r"workload.duration_s = 0: must be above 0 and at most 1e.09 \(s\)"),
         ({"format": "burstgpt"}, "workload.format = 'burstgpt': must be auto or azure"),
     ],
 )

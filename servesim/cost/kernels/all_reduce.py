@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from servesim.check import quantity
+from servesim.check import LEAST_FACTOR, MOST_FACTOR, MOST_S, quantity
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.smooth import FloatArray, Values, better
 
@@ -21,11 +21,11 @@ class AllReduce:
     fewer bytes (two shots, or reduction in the switch). Rates are message bytes over time.
     """
 
-    gpus: int = quantity(at_least=2)
-    quick_s: float = quantity("s", at_least=0)
-    quick_rate: float = quantity("of the NVLink speed", above=0)
-    steady_s: float = quantity("s", at_least=0)
-    steady_rate: float = quantity("of the NVLink speed", above=0)
+    gpus: int = quantity(at_least=2, at_most=MOST_FACTOR)
+    quick_s: float = quantity("s", at_least=0, at_most=MOST_S)
+    quick_rate: float = quantity("of the NVLink speed", at_least=LEAST_FACTOR, at_most=MOST_FACTOR)
+    steady_s: float = quantity("s", at_least=0, at_most=MOST_S)
+    steady_rate: float = quantity("of the NVLink speed", at_least=LEAST_FACTOR, at_most=MOST_FACTOR)
 
     def seconds(self, gpu: Gpu, message_bytes: Values) -> FloatArray:
         """Return the time in seconds, never below the message's bytes / link speed."""

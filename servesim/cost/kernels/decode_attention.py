@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from servesim.check import quantity
+from servesim.check import LEAST_FACTOR, MOST_BYTES, MOST_FACTOR, MOST_S, quantity
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.floor import KV_BYTES, kernel_floor
 from servesim.cost.kernels.smooth import FloatArray, Values, overlapped
@@ -30,15 +30,17 @@ class DecodeAttention:
     """
 
     kv_dtype: Literal["bf16", "fp8"] = quantity()
-    multiprocessors: int = quantity(at_least=1)
-    launch_s: float = quantity("s", at_least=0)
-    split_s: float = quantity("s per doubling of the length", at_least=0)
-    wave_s: float = quantity("s per wave, heads of 128", at_least=0)
-    bandwidth: float = quantity("of the HBM bandwidth", above=0)
-    stream_bandwidth: float = quantity("of the HBM bandwidth, one sequence and KV head", above=0)
-    overlap: float = quantity(at_least=1)
-    cache_bytes: float = quantity("bytes", above=0)
-    cache_bandwidth: float = quantity("of the HBM bandwidth", above=0)
+    multiprocessors: int = quantity(at_least=1, at_most=MOST_FACTOR)
+    launch_s: float = quantity("s", at_least=0, at_most=MOST_S)
+    split_s: float = quantity("s per doubling of the length", at_least=0, at_most=MOST_S)
+    wave_s: float = quantity("s per wave, heads of 128", at_least=0, at_most=MOST_S)
+    bandwidth: float = quantity("of the HBM bandwidth", at_least=LEAST_FACTOR, at_most=MOST_FACTOR)
+    stream_bandwidth: float = quantity(
+        "of the HBM bandwidth, one sequence and KV head", at_least=LEAST_FACTOR, at_most=MOST_FACTOR
+    )
+    overlap: float = quantity(at_least=1, at_most=MOST_FACTOR)
+    cache_bytes: float = quantity("bytes", above=0, at_most=MOST_BYTES)
+    cache_bandwidth: float = quantity("of the HBM bandwidth", at_least=LEAST_FACTOR, at_most=MOST_FACTOR)
 
     def seconds(
         self,

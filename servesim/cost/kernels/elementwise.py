@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from servesim.check import quantity
+from servesim.check import LEAST_FACTOR, MOST_BYTES, MOST_FACTOR, MOST_S, quantity
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.smooth import FloatArray, Values, overlapped
 
@@ -24,11 +24,11 @@ class Elementwise:
     ``k`` is the length of a row, along which a block of threads runs.
     """
 
-    launch_s: float = quantity("s", at_least=0)
-    row_s: float = quantity("s per row of 8,192 elements", at_least=0)
-    cache_bytes: float = quantity("bytes", above=0)
-    cache_bandwidth: float = quantity("of the HBM bandwidth", above=0)
-    bandwidth: float = quantity("of the HBM bandwidth", above=0)
+    launch_s: float = quantity("s", at_least=0, at_most=MOST_S)
+    row_s: float = quantity("s per row of 8,192 elements", at_least=0, at_most=MOST_S)
+    cache_bytes: float = quantity("bytes", above=0, at_most=MOST_BYTES)
+    cache_bandwidth: float = quantity("of the HBM bandwidth", at_least=LEAST_FACTOR, at_most=MOST_FACTOR)
+    bandwidth: float = quantity("of the HBM bandwidth", at_least=LEAST_FACTOR, at_most=MOST_FACTOR)
 
     def seconds(self, gpu: Gpu, m: Values, k: Values, element_bytes: Values = QUANTISED_BYTES) -> FloatArray:
         """Return the time in seconds for m rows of k elements, each ``element_bytes`` read and written.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from servesim.check import quantity
+from servesim.check import LEAST_FACTOR, MOST_FACTOR, MOST_S, quantity
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.floor import ACTIVATION_BYTES, WEIGHT_BYTES, Dtype, kernel_floor, peak_flops
 from servesim.cost.kernels.smooth import FloatArray, Values, overlapped
@@ -39,22 +39,28 @@ class Gemm:
     """
 
     dtype: Dtype = quantity()
-    multiprocessors: int = quantity(at_least=1)
-    launch_s: float = quantity("s", at_least=0)
-    bandwidth: float = quantity("of the HBM bandwidth", above=0)
-    input_bandwidth: float = quantity("of the HBM bandwidth", above=0)
-    output_bandwidth: float = quantity("of the HBM bandwidth", above=0)
-    tile_rate: float = quantity("of the peak FLOP/s, tiles of 128 x 128", above=0)
+    multiprocessors: int = quantity(at_least=1, at_most=MOST_FACTOR)
+    launch_s: float = quantity("s", at_least=0, at_most=MOST_S)
+    bandwidth: float = quantity("of the HBM bandwidth", at_least=LEAST_FACTOR, at_most=MOST_FACTOR)
+    input_bandwidth: float = quantity("of the HBM bandwidth", at_least=LEAST_FACTOR, at_most=MOST_FACTOR)
+    output_bandwidth: float = quantity("of the HBM bandwidth", at_least=LEAST_FACTOR, at_most=MOST_FACTOR)
+    tile_rate: float = quantity(
+        "of the peak FLOP/s, tiles of 128 x 128", at_least=LEAST_FACTOR, at_most=MOST_FACTOR
+    )
     half_tile: float = quantity("time of a tile of 64 x 128, in whole tiles", above=0, at_most=1)
     skinny_tile: float = quantity("the same up to 64 rows, in half tiles", above=0, at_most=1)
     wave_quantisation: float = quantity(at_least=0, at_most=1)
-    overlap: float = quantity(at_least=1)
-    narrow_tile: float | None = quantity("time of a tile of 64 x 64, in half tiles", above=0, default=None)
-    split_depth: float | None = quantity("elements of k; null: never split", above=0, default=None)
+    overlap: float = quantity(at_least=1, at_most=MOST_FACTOR)
+    narrow_tile: float | None = quantity(
+        "time of a tile of 64 x 64, in half tiles", at_least=LEAST_FACTOR, at_most=MOST_FACTOR, default=None
+    )
+    split_depth: float | None = quantity(
+        "elements of k; null: never split", at_least=LEAST_FACTOR, at_most=MOST_FACTOR, default=None
+    )
     middle_tile: float = quantity("time of a whole tile up to 512 rows", above=0, at_most=1, default=1.0)
-    fill_depth: float = quantity("elements of k", at_least=0, default=0.0)
-    ragged_penalty: float = quantity(at_least=0, default=0.0)
-    row_s: float = quantity("s per row", at_least=0, default=0.0)
+    fill_depth: float = quantity("elements of k", at_least=0, at_most=MOST_FACTOR, default=0.0)
+    ragged_penalty: float = quantity(at_least=0, at_most=MOST_FACTOR, default=0.0)
+    row_s: float = quantity("s per row", at_least=0, at_most=MOST_S, default=0.0)
 
     def seconds(self, gpu: Gpu, m: Values, n: Values, k: Values, *, ragged: bool = False) -> FloatArray:
         """Return the time of the product in seconds; non-decreasing in m, n and k unless ``ragged``."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from servesim.check import quantity
+from servesim.check import LEAST_FACTOR, MOST_FACTOR, MOST_S, quantity
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.floor import WEIGHT_BYTES, Dtype, kernel_floor, peak_flops
 from servesim.cost.kernels.smooth import FloatArray, Values, overlapped
@@ -26,12 +26,12 @@ class Moe:
     """
 
     dtype: Dtype = quantity()
-    launch_s: float = quantity("s", at_least=0)
-    expert_s: float = quantity("s per expert hit", at_least=0)
-    bandwidth: float = quantity("of the HBM bandwidth", above=0)
-    rate: float = quantity("of the peak FLOP/s", above=0)
-    activation_bandwidth: float = quantity("of the HBM bandwidth", above=0)
-    overlap: float = quantity(at_least=1)
+    launch_s: float = quantity("s", at_least=0, at_most=MOST_S)
+    expert_s: float = quantity("s per expert hit", at_least=0, at_most=MOST_S)
+    bandwidth: float = quantity("of the HBM bandwidth", at_least=LEAST_FACTOR, at_most=MOST_FACTOR)
+    rate: float = quantity("of the peak FLOP/s", at_least=LEAST_FACTOR, at_most=MOST_FACTOR)
+    activation_bandwidth: float = quantity("of the HBM bandwidth", at_least=LEAST_FACTOR, at_most=MOST_FACTOR)
+    overlap: float = quantity(at_least=1, at_most=MOST_FACTOR)
 
     def seconds(
         self,

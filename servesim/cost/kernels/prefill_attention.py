@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from servesim.check import quantity
+from servesim.check import LEAST_FACTOR, MOST_FACTOR, MOST_S, quantity
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.floor import KV_BYTES, kernel_floor, peak_flops
 from servesim.cost.kernels.smooth import FloatArray, Values, overlapped
@@ -39,15 +39,19 @@ class PrefillAttention:
 
     dtype: Literal["bf16", "fp8"] = quantity()
     kv_dtype: Literal["bf16", "fp8"] = quantity()
-    multiprocessors: int = quantity(at_least=1)
-    launch_s: float = quantity("s", at_least=0)
-    block_rate: float = quantity("of the peak FLOP/s", above=0)
-    tile_s: float = quantity("s per tile, heads of 128", at_least=0)
-    chain_s: float = quantity("s per block of keys, one after the other", at_least=0)
-    bandwidth: float = quantity("of the HBM bandwidth, queries and outputs", above=0)
-    kv_bandwidth: float = quantity("of the HBM bandwidth, keys and values", above=0)
-    overlap: float = quantity(at_least=1)
-    token_s: float = quantity("s per new token", at_least=0, default=0.0)
+    multiprocessors: int = quantity(at_least=1, at_most=MOST_FACTOR)
+    launch_s: float = quantity("s", at_least=0, at_most=MOST_S)
+    block_rate: float = quantity("of the peak FLOP/s", at_least=LEAST_FACTOR, at_most=MOST_FACTOR)
+    tile_s: float = quantity("s per tile, heads of 128", at_least=0, at_most=MOST_S)
+    chain_s: float = quantity("s per block of keys, one after the other", at_least=0, at_most=MOST_S)
+    bandwidth: float = quantity(
+        "of the HBM bandwidth, queries and outputs", at_least=LEAST_FACTOR, at_most=MOST_FACTOR
+    )
+    kv_bandwidth: float = quantity(
+        "of the HBM bandwidth, keys and values", at_least=LEAST_FACTOR, at_most=MOST_FACTOR
+    )
+    overlap: float = quantity(at_least=1, at_most=MOST_FACTOR)
+    token_s: float = quantity("s per new token", at_least=0, at_most=MOST_S, default=0.0)
     short_tile: float = quantity(
         "start and first block of a tile of at most 64 queries", above=0, at_most=1, default=1.0
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ import pandas as pd
 
 from servesim.check import ConfigError, Problem
 from servesim.cost.gpu import Gpu
+from servesim.report.run.shape import summary_problems, table_problems
 from servesim.results.result import Result
 from servesim.screen.hardware import pools as described_pools
 
@@ -64,18 +65,22 @@ class Run:
         """Return the run that a folder holds.
 
         Raises:
-            ConfigError: a file is missing or cannot be read.
+            ConfigError: a file is missing, cannot be read, or is not as a run of this version leaves it.
         """
         missing = [name for name in _FILES if not (folder / name).is_file()]
         if missing:
             raise ConfigError(
                 [Problem(str(folder / name), None, "there is no such file") for name in missing]
             )
-        try:
-            summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-            requests, steps = (pd.read_parquet(folder / f"{name}.parquet") for name in ("requests", "steps"))
-        except ValueError as error:
-            raise ConfigError([Problem(str(folder), None, f"cannot be read: {error}")]) from error
+        requests, steps = (_table(folder / f"{name}.parquet") for name in ("requests", "steps"))
+        summary = _summary(folder / "summary.json")
+        found = [
+            *_of_file(folder / "summary.json", summary_problems(summary)),
+            *_of_file(folder / "requests.parquet", table_problems("requests", requests)),
+            *_of_file(folder / "steps.parquet", table_problems("steps", steps)),
+        ]
+        if found:
+            raise ConfigError(found)
         return cls(summary, requests, with_ends(steps))
 
     @cached_property
@@ -120,3 +125,27 @@ def with_ends(steps: pd.DataFrame) -> pd.DataFrame:
     return steps.assign(
         seconds=seconds, end_s=steps.start_s + seconds, replica=steps.replica.astype(np.int64)
     )
+
+
+def _table(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path)
+    except ValueError as error:  # pyarrow's errors are of this kind
+        raise _unreadable(path, error) from error
+
+
+def _summary(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> ConfigError:
+    return ConfigError([Problem(str(path), None, f"cannot be read: {' '.join(str(error).split())}")])
+
+
+def _of_file(path: Path, found: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield what is wrong with a file, its name in front."""
+    for problem in found:
+        yield Problem(str(path), None, f"is not of a run of this version: {problem}")
