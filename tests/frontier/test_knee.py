@@ -10,7 +10,7 @@ from servesim.frontier.knee import knee
 X = np.arange(1.0, 21.0)
 
 
-@given(st.integers(2, 17), st.floats(-5, 5), st.floats(0.5, 50))
+@given(st.integers(3, 17), st.floats(-5, 5), st.floats(0.5, 50))
 def test_two_straight_lines_meet_at_the_knee(corner: int, slope: float, turn: float) -> None:
     y = slope * X + turn * (abs(slope) + 1) * np.maximum(X - X[corner], 0)
     assert knee(X, y) == corner
