@@ -11,7 +11,7 @@ from servesim.cost.step_time import FloatArray
 
 #: Mean KV lengths (tokens per sequence) at which a piece ends and the next begins: the first, the ratio of
 #: each to the one before, and a bound that no context reaches.
-FIRST, RATIO, BEYOND = 16, 1.5, 2**21
+FIRST, RATIO, BEYOND = 16, 1.3, 2**21
 
 _COUNT = int(np.ceil(np.log(BEYOND / FIRST) / np.log(RATIO)))
 _KNOTS: FloatArray = np.concatenate([[1.0], np.round(FIRST * RATIO ** np.arange(_COUNT + 1))])

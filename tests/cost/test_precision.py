@@ -14,7 +14,7 @@ from tests.cost.fitted import NO_OVERHEAD
 from tests.cost.shipped import MODELS, gpu, model, values
 
 SEQS, TOKENS = 1024, 8192
-PROFILES = ["h100-sxm-vllm", "h200-sxm-trtllm", "b200-sxm-sglang", "l40s-vllm"]
+PROFILES = ["h100-sxm-vllm", "h200-sxm-trtllm", "b200-sxm-sglang", "b200-sxm-trtllm", "l40s-vllm"]
 #: Batches beside CUDA-graph sizes and multiples of 4, and mean contexts at ends of pieces and between.
 BATCHES = [1, 2, 3, 5, 8, 17, 64, 65, 127, 256, 500, 511, 777, 1024]
 MEANS = sorted({*np.geomspace(1, 131_072, 61).astype(int).tolist(), 2, 3, 16, 24, 36, 54, 65_536, 131_071})
@@ -48,7 +48,7 @@ def exact(
 @pytest.mark.parametrize("source", PROFILES)
 @pytest.mark.parametrize("kv", ["bf16", "fp8"])
 @pytest.mark.parametrize(("name", "gpus"), [("llama3.1-8b", 1), ("llama2-7b", 2), ("llama3.1-405b", 8)])
-def test_decode_is_within_0_7_percent_of_the_formula(source: str, name: str, gpus: int, kv: str) -> None:
+def test_decode_is_within_half_a_percent_of_the_formula(source: str, name: str, gpus: int, kv: str) -> None:
     """From one sequence of one token to 1,024 of 131,072 each; worst where attention is most of a step."""
     a_profile = profile(source)
     times = compiled(a_profile, name, gpus, kv)
@@ -63,7 +63,7 @@ def test_decode_is_within_0_7_percent_of_the_formula(source: str, name: str, gpu
         ]
     )
     formula = exact(a_profile, name, gpus, kv, np.array(BATCHES, float), np.array(MEANS, float))
-    assert np.abs(found / formula - 1).max() < 0.007
+    assert np.abs(found / formula - 1).max() < 0.005
 
 
 @pytest.mark.parametrize("source", PROFILES)
