@@ -59,19 +59,26 @@ class Latency(NamedTuple):
         """The title of its axis."""
         return f"{self.title} ({self.unit})"
 
-    def scale_of(self, values: pd.Series, limit_s: float | None) -> dict[str, Any]:
-        """Return the logarithmic axis that shows all values, and the limit where it is near them.
+    def drawn(self, values: pd.Series, limit_s: float | None) -> list[float]:
+        """Return, in the unit, the ends of the positive values, and the limit where it is near them.
 
-        A limit further away would squeeze the values: it is out of sight, and the legend says so.
+        A limit further away would squeeze the values: it is out of sight, and the legend says so. Nothing
+        where no value is positive.
         """
         known = values[values > 0]
         if known.empty:
+            return []
+        near = [] if limit_s is None or not self.in_sight(known, limit_s) else [limit_s]
+        return [self.scale * float(shown) for shown in (known.min(), known.max(), *near)]
+
+    def scale_of(self, values: pd.Series, limit_s: float | None) -> dict[str, Any]:
+        """Return the logarithmic axis that shows what is :meth:`drawn`."""
+        shown = self.drawn(values, limit_s)
+        if not shown:
             return logarithmic()
-        low_s, high_s = float(known.min()), float(known.max())
-        if limit_s is not None and self.in_sight(known, limit_s):
-            low_s, high_s = min(low_s, limit_s), max(high_s, limit_s)
-        margin = max((high_s / low_s) ** MARGIN, LEAST_MARGIN)
-        ends = self.scale * low_s / margin, self.scale * high_s * margin
+        low, high = min(shown), max(shown)
+        margin = max((high / low) ** MARGIN, LEAST_MARGIN)
+        ends = low / margin, high * margin
         return logarithmic(list(ends), range=[log10(end) for end in ends])
 
     def in_sight(self, values: pd.Series, limit_s: float) -> bool:
