@@ -196,16 +196,19 @@ def _is_a(value: Any, option: Any) -> bool:
     if origin is Literal:
         return value in typing.get_args(option)
     if option is float:
-        return isinstance(value, Real) and not isinstance(value, bool) and bool(abs(value) <= _LARGEST)
+        return _is_number(value, Real) and bool(abs(value) <= _LARGEST)
     if option is int:
-        return isinstance(value, Integral) and not isinstance(value, bool)
+        return _is_number(value, Integral)
     if _is_protocol(option):
         return not isinstance(value, type) and all(hasattr(type(value), name) for name in _methods(option))
-    if dataclasses.is_dataclass(option):
-        return isinstance(value, option)
     if origin is tuple and isinstance(value, tuple):
         return _has_members(value, typing.get_args(option))
     return origin is Any or isinstance(value, origin)
+
+
+def _is_number(value: object, kind: type) -> bool:
+    """Tell whether a value is a number of a kind, Python's or numpy's; truth values are none."""
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def _is_part(option: Any) -> bool:
@@ -255,9 +258,9 @@ def _list_words(members: tuple[Any, ...]) -> str:
     return f"[{', '.join(_all_words(hint) for hint in members)}]"
 
 
-def _out_of_bounds(value: object, bounds: Mapping[str, float | None]) -> str | None:
+def _out_of_bounds(value: Any, bounds: Mapping[str, float | None]) -> str | None:
     """Say which bounds hold, or return None where all of them do; only numbers have bounds."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if not _is_number(value, Real):
         return None
     holds = {
         "above": lambda limit: value > limit,

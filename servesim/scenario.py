@@ -220,7 +220,7 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, Real) and not isinstance(value, (bool, int, float)):  # numpy's, say
+    if type(value) not in (bool, int, float) and isinstance(value, Real):  # numpy's, say
         return int(value) if isinstance(value, Integral) else float(value)
     if not is_dataclass(value):
         return value if isinstance(value, (str, int, float, type(None))) else repr(value)
