@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from calibration import verbs
 from calibration.conf import CONF
@@ -20,16 +20,26 @@ MEASUREMENTS = Path("measurements")
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one verb; return the exit status."""
-    given = _parser().parse_args(arguments)
     try:
+        given = _parser().parse_args(arguments)
         return given.run(given) or 0
     except SourceError as problem:
         print(problem, file=sys.stderr)
-        return 1
+    except OSError as problem:
+        place = f"{problem.filename}: " if problem.filename else ""
+        print(f"{place}{problem.strerror or problem}", file=sys.stderr)
+    return 1
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises what is wrong with the options as any other error in the input."""
+
+    def error(self, message: str) -> NoReturn:
+        raise SourceError(f"{message}; see {self.prog} --help")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m calibration", description=__doc__)
+    parser = _Parser(prog="python -m calibration", description=__doc__)
     add = _adder(parser.add_subparsers(required=True, metavar="VERB"))
     measure = add("measure", verbs.measure_kernels, "time kernels on this machine's GPU", MEASUREMENTS)
     measure.add_argument(

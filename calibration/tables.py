@@ -10,6 +10,7 @@ from calibration.fit.errors import Errors
 from calibration.fit.profile import OPERATIONS
 from calibration.independent import Finding
 from calibration.report.scored import profiles
+from calibration.sources.tidy import SourceError
 
 Table = Iterator[str]
 
@@ -19,19 +20,27 @@ def error_table(folder: Path) -> Table:
     yield "| profile | operation | format | rows | held out | whole shapes out | datasheet |"
     yield "|---|---|---|---|---|---|---|"
     for said in profiles(folder):
-        for operation in OPERATIONS:
-            for name, errors in said["errors"].get(operation, {}).items():
-                if name == "pooled":
-                    continue
-                held = errors.get("splits", errors["held_out"])
-                cells = (
-                    said["name"],
-                    operation.replace("_", " "),
-                    name,
-                    f"{errors['rows']:,}",
-                    *(_figures(each) for each in (held, errors["whole_shapes"], errors["datasheet"])),
-                )
-                yield f"| {' | '.join(cells)} |"
+        try:
+            yield from list(_error_rows(said))
+        except (AttributeError, KeyError, TypeError, ValueError) as problem:
+            message = f"{said['name']}: its errors are not as fit writes them ({problem!r})"
+            raise SourceError(message) from problem
+
+
+def _error_rows(said: dict[str, Any]) -> Table:
+    for operation in OPERATIONS:
+        for name, errors in said.get("errors", {}).get(operation, {}).items():
+            if name == "pooled":
+                continue
+            held = errors.get("splits", errors["held_out"])
+            cells = (
+                said["name"],
+                operation.replace("_", " "),
+                name,
+                f"{errors['rows']:,}",
+                *(_figures(each) for each in (held, errors["whole_shapes"], errors["datasheet"])),
+            )
+            yield f"| {' | '.join(cells)} |"
 
 
 def projection_table(folder: Path) -> Table:
@@ -39,7 +48,7 @@ def projection_table(folder: Path) -> Table:
     rows = [
         (said["name"], dtype, by_model)
         for said in profiles(folder)
-        for dtype, by_model in said["projections"].items()
+        for dtype, by_model in said.get("projections", {}).items()
     ]
     models = list(rows[0][2]) if rows else []
     yield f"| profile | format | {' | '.join(models)} |"

@@ -19,6 +19,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from numbers import Integral, Real
 from typing import Any, Literal
 
 #: Bounds of many fields. Beyond any study, and yet such that the arithmetic of a run stays sound: on a clock
@@ -129,11 +130,14 @@ def field_problems(component: type, values: Mapping[str, object], path: str = ""
     for field in dataclasses.fields(component):
         if field.name not in values:
             continue
-        value = values[field.name]
-        if dataclasses.is_dataclass(value):
+        value, hint = values[field.name], hints[field.name]
+        has_parts = field.name in _places_of_parts(component)
+        if has_parts and (message := _mismatch(value, hint)):
+            yield Problem(field.name, value, message).under(path)
+        elif dataclasses.is_dataclass(value) and has_parts:
             yield from (problem.under(path) for problem in problems(value, field.name))
         elif "bounds" in field.metadata:
-            message = _mismatch(value, hints[field.name]) or _out_of_bounds(value, field.metadata["bounds"])
+            message = _mismatch(value, hint) or _out_of_bounds(value, field.metadata["bounds"])
             if message:
                 unit = field.metadata["unit"]
                 yield Problem(field.name, value, f"{message}{f' ({unit})' if unit else ''}").under(path)
@@ -143,6 +147,13 @@ def field_problems(component: type, values: Mapping[str, object], path: str = ""
 def field_types(component: type) -> dict[str, Any]:
     """Return the type of each field of a component, resolved."""
     return typing.get_type_hints(component)
+
+
+@cache
+def _places_of_parts(component: type) -> frozenset[str]:
+    """Return the names of the fields that hold components."""
+    hints = field_types(component).items()
+    return frozenset(name for name, hint in hints if any(_is_part(option) for option in options(hint)))
 
 
 def options(hint: Any) -> tuple[Any, ...]:
@@ -185,12 +196,33 @@ def _is_a(value: Any, option: Any) -> bool:
     if origin is Literal:
         return value in typing.get_args(option)
     if option is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
+        return _is_number(value, Real) and bool(abs(value) <= _LARGEST)
     if option is int:
-        return isinstance(value, int) and not isinstance(value, bool)
+        return _is_number(value, Integral)
+    if _is_protocol(option):
+        return not isinstance(value, type) and all(hasattr(type(value), name) for name in _methods(option))
     if origin is tuple and isinstance(value, tuple):
         return _has_members(value, typing.get_args(option))
     return origin is Any or isinstance(value, origin)
+
+
+def _is_number(value: object, kind: type) -> bool:
+    """Tell whether a value is a number of a kind, Python's or numpy's; truth values are none."""
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _is_part(option: Any) -> bool:
+    """Tell whether a type stands for components: a class of them, or what any class must have to be one."""
+    return _is_protocol(option) or (isinstance(option, type) and dataclasses.is_dataclass(option))
+
+
+def _is_protocol(option: Any) -> bool:
+    return isinstance(option, type) and bool(getattr(option, "_is_protocol", False))
+
+
+def _methods(protocol: type) -> list[str]:
+    """Return what a protocol asks for."""
+    return [name for name in vars(protocol) if not name.startswith("_")]
 
 
 def _has_members(value: tuple[object, ...], members: tuple[Any, ...]) -> bool:
@@ -209,6 +241,8 @@ def _words(option: Any) -> tuple[str, ...]:
     if (typing.get_origin(option) or option) is tuple:
         return (_list_words(typing.get_args(option)),)
     known = typing.get_origin(option) or option
+    if _is_protocol(option):
+        return (f"an object with {listed(_methods(option), 'and')}",)
     return (_WORDS.get(known, getattr(known, "__name__", str(known))),)
 
 
@@ -224,9 +258,9 @@ def _list_words(members: tuple[Any, ...]) -> str:
     return f"[{', '.join(_all_words(hint) for hint in members)}]"
 
 
-def _out_of_bounds(value: object, bounds: Mapping[str, float | None]) -> str | None:
+def _out_of_bounds(value: Any, bounds: Mapping[str, float | None]) -> str | None:
     """Say which bounds hold, or return None where all of them do; only numbers have bounds."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not _is_number(value, Real):
         return None
     holds = {
         "above": lambda limit: value > limit,

@@ -114,9 +114,8 @@ def _run(config: DictConfig) -> Job:
     """Run one job that Hydra has composed."""
     setting = HydraConfig.get()
     folder = Path(os.path.relpath(setting.runtime.output_dir))
-    task = OmegaConf.to_container(
-        setting.overrides.task, resolve=False
-    )  # what is wrong with a ${key} is told below
+    # As typed: what is wrong with a ${key} in it is told below.
+    task: Any = OmegaConf.to_container(setting.overrides.task, resolve=False)
     job = Job(tuple(str(text).lstrip("+") for text in task), folder)
     try:
         try:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from servesim import __version__
@@ -219,6 +220,8 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
+    if type(value) not in (bool, int, float) and isinstance(value, Real):  # numpy's, say
+        return int(value) if isinstance(value, Integral) else float(value)
     if not is_dataclass(value):
         return value if isinstance(value, (str, int, float, type(None))) else repr(value)
     kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(value).__name__).lower()

@@ -28,7 +28,7 @@ Client = OpenLoop | ClosedLoop
 Progress = Callable[[int], None]
 
 
-def run(scenario: Scenario, folder: Path | None = None, progress: Progress | None = None) -> Result:
+def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress | None = None) -> Result:
     """Simulate a scenario.
 
     Args:
@@ -47,7 +47,7 @@ def run(scenario: Scenario, folder: Path | None = None, progress: Progress | Non
         raise TypeError(f"a Scenario is needed, such as servesim.load() returns, not {scenario!r}")
     check(scenario)
     deployments = scenario.deployments()
-    records = Records(deployments, folder)
+    records = Records(deployments, None if folder is None else Path(folder))
     streams, clock = Streams(scenario.seed), Clock()
     cluster = _cluster(scenario, deployments, clock, streams, records)
 

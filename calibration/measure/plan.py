@@ -36,6 +36,9 @@ SET_UP_S, FILL_BYTES_PER_S, HOST_FILL_BYTES_PER_S = 0.12, 3e11, 5e8
 #: Once in a run: torch and CUDA start, elementwise kernels are compiled; per number of GPUs: processes start.
 START_S, GROUP_START_S = 60.0, 20.0
 
+#: The largest budget: by then all shapes are timed, and a run would take the better part of a day.
+MOST_BUDGET = 100.0
+
 #: How long a run of budget 1 may last, and how much of that is for what does not depend on the budget.
 LIMIT_S, STARTS_S = 600.0, START_S + len(shapes.GPUS) * GROUP_START_S
 
@@ -55,10 +58,10 @@ def plan(device: str, budget: float = 1.0) -> list[Case]:
     after the first quarter.
 
     Raises:
-        SourceError: where the budget is not positive.
+        SourceError: where the budget is not positive, or beyond a day.
     """
-    if not budget > 0:
-        raise SourceError(f"--budget {budget:g}: must be above 0")
+    if not 0 < budget <= MOST_BUDGET:
+        raise SourceError(f"--budget {budget:g}: must be above 0 and at most {MOST_BUDGET:g}")
     grids = shapes.on_cpu() if device == "cpu" else shapes.on_gpu()
     chosen = {
         name: _spread(cases)[: max(round(min(SHARES[name], len(cases)) * budget), 1)]

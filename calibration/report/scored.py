@@ -15,7 +15,7 @@ from calibration.fit.split import held_out
 from calibration.report.operations import PAGE_OPERATIONS, Operation
 from calibration.sources.tidy import SourceError
 from calibration.sources.wheel import Wheel
-from servesim.cost.profile import FORMS
+from servesim.cost.profile import FORMS, profile_problems
 
 Said = dict[str, Any]
 
@@ -24,10 +24,23 @@ def profiles(folder: Path) -> list[Said]:
     """Return what the profiles of a folder say, by name.
 
     Raises:
-        SourceError: where there is none.
+        SourceError: where there is none, or listing the files that are no YAML and what is wrong with others.
     """
-    found = [yaml.safe_load(path.read_text()) for path in sorted(folder.glob("*.yaml"))]
-    fitted = [said for said in found if said.get("kind") == "profile"]
+    fitted, problems = list[Said](), list[str]()
+    for path in sorted(folder.glob("*.yaml")):
+        try:
+            said = yaml.safe_load(path.read_bytes())
+        except yaml.YAMLError as problem:
+            problems.append(f"{path}: is not YAML: {' '.join(str(problem).split())}")
+            continue
+        if not isinstance(said, dict):
+            problems.append(f"{path}: must be keys with values")
+        elif said.get("kind") == "profile":
+            values = {key: value for key, value in said.items() if key != "kind"}
+            problems += [f"{path}: {problem}" for problem in profile_problems(values, "")]
+            fitted.append(said)
+    if problems:
+        raise SourceError("\n".join(problems))
     if not fitted:
         raise SourceError(f"{folder}: there is no profile")
     return fitted

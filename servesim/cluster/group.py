@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Generic
 
 import numpy as np
@@ -51,10 +52,19 @@ class Group(Generic[E]):
     def _count(self, request: Request) -> int:
         """Let the router pick a replica, and count the request there."""
         index = self._pick(request)
+        if type(index) is not int:
+            index = self._whole(index)
         if not 0 <= index < len(self.replicas):
             raise IndexError(f"the router picked replica {index!r} of {len(self.replicas)}")
         self._outstanding[index] += 1
         return index
+
+    def _whole(self, index: object) -> int:
+        """Return what a router picked as an int, where it is some other whole number (numpy's)."""
+        if isinstance(index, bool) or not isinstance(index, Integral):
+            last = len(self.replicas) - 1
+            raise TypeError(f"the router picked {index!r}; a replica is a whole number from 0 to {last}")
+        return int(index)
 
     def replica(self, index: int) -> Replica[E]:
         """Return the replica with a global index."""

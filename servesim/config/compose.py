@@ -131,13 +131,13 @@ def _explain(
     match = _NOT_CHOSEN.search(str(error))
     culprits = [text for text in overrides if match and text.lstrip("+~").partition("=")[0] == match[1]]
     if match and culprits:
-        key, value = match[1].rpartition("@")[2], culprits[-1].partition("=")[2]
-        return [Problem(key, value, "is not part of the configuration chosen here")], culprits
-    key = getattr(error, "full_key", None) or ""
+        chosen, value = match[1].rpartition("@")[2], culprits[-1].partition("=")[2]
+        return [Problem(chosen, value, "is not part of the configuration chosen here")], culprits
+    key = str(getattr(error, "full_key", None) or "")
     culprits = [text for text in overrides if key and place(text) == key]
     if key or (culprits := _refused_alone(overrides)):
-        value = culprits[-1].partition("=")[2] or None if culprits else None
-        return [Problem(key or place(culprits[-1]), value, _one_line(error))], culprits
+        typed = culprits[-1].partition("=")[2] if culprits else ""
+        return [Problem(key or place(culprits[-1]), typed or None, _one_line(error))], culprits
     return [Problem("", None, _one_line(error))], []
 
 

@@ -24,7 +24,10 @@ def load(*overrides: str, config_dir: str | Path | None = None) -> Scenario:
 
     Raises:
         ConfigError: listing everything that is wrong.
+        TypeError: an override is no string.
     """
+    if odd := [override for override in overrides if not isinstance(override, str)]:
+        raise TypeError(f'overrides are strings, each an argument of its own ("seed=1"), not {odd[0]!r}')
     folder = None if config_dir is None else Path(config_dir)
     return from_overrides(Overrides(overrides, Groups.of(folder)), folder)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, ValueType
@@ -93,6 +94,8 @@ class Overrides:
                 override = None
         elif self._is_stray_sweep(override, key, value):
             return
+        if override is None and "${" in value and Path(value).exists():
+            value = value.replace("${", r"\${")  # a file of this very name, not the value of another key
         text = f"++{key}={value if override else quoted(value)}"
         if override or parsed(text):
             self.ready.append(text)
@@ -100,7 +103,7 @@ class Overrides:
             self.problems.append(Problem(f"{key}={value}", None, _NO_OVERRIDE))
 
     def _is_stray_sweep(self, override: Override | None, key: str, value: str) -> bool:
-        if not is_sweep(override):
+        if override is None or not override.is_sweep_override():
             return False
         message = "several values are several runs: add -m"
         if self._sweeping:

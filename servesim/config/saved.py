@@ -94,12 +94,10 @@ def _profile(said: Mapping[str, Any], folders: Sequence[Path]) -> dict[str, Any]
     """Return what the file of a profile says, if it is the one that the run had."""
     paths = [folder / "calibration" / f"{said['name']}.yaml" for folder in folders]
     found = [read_profile(path) for path in paths if path.exists()]
-    same = [
-        values
-        for values in found
-        if not any(profile_problems(values, "")) and Profile(**values).hash == said["hash"]
-    ]
+    sound = (profile for profile in found if not any(profile_problems(profile, "")))
+    same = [profile for profile in sound if Profile(**profile).hash == said["hash"]]
     if not same:
         message = "has changed since the run" if found else "is not in conf/calibration"
         raise ConfigError([Problem("calibration", said["name"], message)])
-    return same[0]
+    values: dict[str, Any] = same[0]
+    return values

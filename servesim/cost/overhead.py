@@ -41,10 +41,11 @@ class EngineOverhead:
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong with the ranges."""
-        if not isinstance(self.ranges, Mapping):
-            yield Problem("ranges", self.ranges, "must be keys with values")
+        ranges: Any = self.ranges
+        if not isinstance(ranges, Mapping):
+            yield Problem("ranges", ranges, "must be keys with values")
             return
-        for name, said in self.ranges.items():
+        for name, said in ranges.items():
             if name != "sequences":
                 yield Problem(f"ranges.{name}", said, "unknown range; the one there is is sequences")
             elif not _is_range(said):

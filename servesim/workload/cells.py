@@ -24,7 +24,7 @@ _UTC = "+00:00"
 
 def tokens(cells: Sequence[str], at_least: int) -> IntArray:
     """Read whole numbers from ``at_least`` to ``MOST_TOKENS``."""
-    if not all(map(str.isdecimal, cells)):
+    if not all(map(str.isdecimal, cells)) or not all(map(str.isascii, cells)):
         raise ValueError
     values = list(map(int, cells))
     if min(values) < at_least or max(values) > MOST_TOKENS:
@@ -34,6 +34,8 @@ def tokens(cells: Sequence[str], at_least: int) -> IntArray:
 
 def seconds(cells: Sequence[str]) -> IntArray:
     """Read seconds from 0 to ``LATEST_S`` as nanoseconds."""
+    if any("_" in cell or not cell.isascii() for cell in cells):  # Python reads 1_0 as 10
+        raise ValueError
     values = np.array(list(map(float, cells)))
     if not np.all((values >= 0) & (values <= LATEST_S)):  # a NaN is in no interval
         raise ValueError

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
+import yaml
 
 from calibration.__main__ import CALIBRATION, main
 from calibration.conf import CONF
@@ -11,6 +13,7 @@ from calibration.sources import wheel
 from calibration.terms import term_table
 from calibration.verbs import TERMS
 from tests.calibration.packages import installed
+from tests.cost.fitted import SAID
 from tests.shared import shared_data
 
 #: Largest bias (%) of the H100 profile on the projections that others timed, by rows.
@@ -94,3 +97,63 @@ def test_terms_without_the_data_say_what_is_missing(
 ) -> None:
     assert main(["transfer", "--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
     assert "there is no such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("written", "line"),
+    [
+        (b"a: [", "broken.yaml: is not YAML"),
+        (b"\xb3\xff\x00", "broken.yaml: is not YAML"),
+        (b"[1]", "broken.yaml: must be keys with values"),
+        (b"", "broken.yaml: must be keys with values"),
+        (b"kind: profile", "broken.yaml: gemm: is missing"),
+        (b"kind: profile\ngemm: [1]", "broken.yaml: gemm = [1]: must be keys with values"),
+    ],
+)
+def test_errors_of_a_folder_with_a_broken_profile_name_it(
+    written: bytes, line: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "broken.yaml").write_bytes(written)
+    assert main(["errors", "--out", str(tmp_path)]) == 1
+    printed, told = capsys.readouterr()
+    assert line in told
+    assert "Traceback" not in told + printed
+
+
+def test_a_profile_without_errors_has_no_rows_and_wrong_ones_are_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    said = {"kind": "profile", **SAID}
+    (tmp_path / "made.yaml").write_text(yaml.safe_dump(said))
+    assert main(["errors", "--out", str(tmp_path)]) == 0
+    (tmp_path / "made.yaml").write_text(yaml.safe_dump(said | {"errors": {"gemm": {"bf16": {"rows": 3}}}}))
+    assert main(["errors", "--out", str(tmp_path)]) == 1
+    assert "its errors are not as fit writes them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["nonsense"], ["errors", "--nonsense"], ["measure", "--budget", "x"], ["check"]]
+)
+def test_wrong_usage_is_an_error_of_one_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--help" in line
+
+
+def test_a_folder_that_cannot_be_is_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "made.yaml").write_text(yaml.safe_dump({"kind": "profile", **SAID}))
+    installed()
+    assert main(["report", "--profiles", str(tmp_path), "--out", str(tmp_path / "file" / "x")]) == 1
+    assert capsys.readouterr().err == f"{tmp_path / 'file' / 'x'}: Not a directory\n"
+
+
+def test_a_table_that_cannot_be_read_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "gemm.parquet").write_bytes(b"PAR1 nothing PAR1")
+    pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "moe.parquet")
+    assert main(["fit", "--measurements", str(tmp_path), "--out", str(tmp_path)]) == 1
+    first, *others = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"{tmp_path / 'gemm.parquet'}: cannot be read")
+    assert any(line.startswith(f"{tmp_path / 'moe.parquet'}: ") for line in others)

@@ -54,7 +54,7 @@ def test_a_folder_without_options_is_refused(tmp_path: Path) -> None:
         Groups.of(tmp_path)
     with pytest.raises(ConfigError, match="holds no options"):
         Groups.of(tmp_path, "other")
-    assert Groups.of(tmp_path, "mine").folders[1] == tmp_path
+    assert Groups.of(tmp_path, "mine").folders[0] == tmp_path
 
 
 def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:

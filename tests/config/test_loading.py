@@ -236,6 +236,12 @@ def test_no_option_at_all_is_told_which_there_are(option: str) -> None:
     assert line.startswith("gpu: needs an option; they are a100-sxm-80gb,")
 
 
+def test_a_trace_may_have_any_name(tmp_path: Path) -> None:
+    path = tmp_path / "a${x}.csv"
+    path.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n0,5,7\n")
+    assert load("workload=trace", f"workload.path={path}").workload.path == str(path)  # type: ignore[union-attr]
+
+
 def test_a_wrong_choice_says_nothing_of_what_stands_in_for_it() -> None:
     assert len(faults("scheduler=continous", "scheduler.max_num_seqs=0", "cluster.replicas=0")) == 1
     assert len(faults("gpu=mi300x", "model=llama3.1-405b")) == 1

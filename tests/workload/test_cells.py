@@ -31,6 +31,8 @@ def test_whole_numbers_are_read_back(values: list[int]) -> None:
         "inf",
         "x",
         "²",
+        "1_0",
+        "\u0661",
         "1000000001",
         "9" * 5000,
     ],
@@ -56,7 +58,7 @@ def test_seconds_come_as_a_whole_number_or_with_an_exponent_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "cell", ["", "-1", "-0.001", "nan", "inf", "-inf", "1e400", "9.1e9", "soon", "12:30"]
+    "cell", ["", "-1", "-0.001", "nan", "inf", "-inf", "1e400", "9.1e9", "soon", "12:30", "1_0", "\u0661"]
 )
 def test_other_seconds_are_refused(cell: str) -> None:
     with pytest.raises(ValueError):

@@ -129,9 +129,9 @@ def test_a_plan_is_the_same_every_time() -> None:
     assert plan("cuda") == DEFAULT
 
 
-@pytest.mark.parametrize("budget", [0.0, -1.0, float("nan")])
+@pytest.mark.parametrize("budget", [0.0, -1.0, float("nan"), float("inf"), 1e9])
 def test_a_budget_must_be_positive(budget: float) -> None:
-    with pytest.raises(SourceError, match="must be above 0"):
+    with pytest.raises(SourceError, match="must be above 0 and at most 100"):
         plan("cuda", budget)
 
 
