@@ -1,4 +1,7 @@
-"""Property tests have no deadline, and in CI the same examples every time; no test fills the user's cache."""
+"""Property tests have no deadline, and in CI the same examples every time.
+
+No test fills the user's cache, or depends on how wide a terminal is.
+"""
 
 import os
 
@@ -13,3 +16,4 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 os.environ["SERVESIM_CACHE_DIR"] = ""
+os.environ.pop("COLUMNS", None)
