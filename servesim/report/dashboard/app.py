@@ -13,7 +13,17 @@ from dash.exceptions import PreventUpdate
 from servesim.check import Problem
 from servesim.report.dashboard import state as states
 from servesim.report.dashboard.charts import of_sweep, over_rates
-from servesim.report.dashboard.controls import SLIDER, SLIDERS, VALUES, in_control, position, sidebar, slid
+from servesim.report.dashboard.controls import (
+    MENUS,
+    SLIDER,
+    SLIDERS,
+    VALUES,
+    in_control,
+    options,
+    position,
+    sidebar,
+    slid,
+)
 from servesim.report.dashboard.curve import rate_curve
 from servesim.report.dashboard.loaded import Loaded
 from servesim.report.dashboard.rescore import Judge
@@ -79,8 +89,15 @@ class Dashboard:
         state, problems = states.State.read(query)
         return {
             "query": state.query(),
-            "problems": [(each.path, each.value, each.message) for each in problems],
+            "problems": [
+                (each.path, each.value, each.message) for each in problems if state.shows(each.path)
+            ],
+            "unread": [each.path for each in problems],
         }
+
+    def options(self, name: str, value: states.Value) -> list[dict[str, Any]]:
+        """Return what a menu offers, its present value in any case."""
+        return options(name, value, list(self._loaded))
 
     def _after(self, trigger: str, values: Mapping[str, Any], compare: bool) -> dict[str, Any]:
         """Return the values of the controls after one of them was moved, with what follows from it."""
@@ -91,12 +108,14 @@ class Dashboard:
             given = {name: value for name, value in given.items() if not name.startswith(states.B)}
         if trigger == "sweep" and given["sweep"]:
             given |= _objective(self._loaded.get(given["sweep"]))
+        if trigger.removeprefix(states.B) == "gpu":
+            given[f"{trigger.removesuffix('gpu')}price"] = None  # a price is that of a GPU
         return given
 
     def shown(self, said: Mapping[str, Any], mode: Any) -> tuple[list[Any], list[Any], str]:
         """Return the results, the folded summaries, and the command of a state."""
         state, _ = states.State.read(said["query"])
-        text = "\n".join(state.commands())
+        text = "" if state.view.sweep else "\n".join(state.commands())
         if said["problems"]:
             return [problem_list([Problem(*each) for each in said["problems"]])], [], text
         if state.view.sweep:
@@ -187,6 +206,7 @@ def _connect_controls(app: dash.Dash, dashboard: Dashboard) -> None:
             "compare": Output("compare", "value"),
             "side": Output("side", "value"),
             "values": {name: Output(name, "value") for name in ids},
+            "options": {name: Output(name, "options") for name in MENUS},
         },
         inputs={
             "search": Input("url", "search"),
@@ -208,13 +228,14 @@ def _connect_controls(app: dash.Dash, dashboard: Dashboard) -> None:
             places[ctx.triggered_id] = no_update
         shown = {name: in_control(name, now[name]) for name in VALUES} | places
         if ctx.triggered_id != "url":  # what cannot be read stays to be corrected
-            shown |= {path: no_update for path, _, _ in said["problems"]}
+            shown |= {name: no_update for name in said["unread"]}
         return {
             "state": said,
             "search": no_update if said["query"] == search else said["query"],
             "compare": ["on"] if state.b else [],
             "side": side,
             "values": shown,
+            "options": {name: dashboard.options(name, now[name]) for name in MENUS},
         }
 
 

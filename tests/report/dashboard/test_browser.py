@@ -15,7 +15,7 @@ from servesim import load, run, sweep
 from servesim.report.dashboard.loaded import load_folder
 from servesim.report.dashboard.whatif import WhatIfs
 from servesim.screen.figures import money, number
-from tests.browser import LAPTOP, browser, numbers  # noqa: F401
+from tests.browser import LAPTOP, numbers
 
 pytest.importorskip("dash", reason="needs dash, of the extra dashboard")
 
@@ -119,7 +119,7 @@ def address(folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def context(browser: Any) -> Iterator[Any]:  # noqa: F811
+def context(browser: Any) -> Iterator[Any]:
     """One context for all pages, so that the scripts are fetched once."""
     made = browser.new_context(viewport=LAPTOP, color_scheme="light")
     made.set_default_timeout(30_000)
