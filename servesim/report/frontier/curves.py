@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,8 @@ def curves(
     limits: Mapping[str, float] | None = None,
     front: bool = False,
     knees: bool = False,
+    target: float | None = None,
+    bands: bool = True,
     height: int = 400,
 ) -> go.Figure:
     """Return a curve per configuration, along its loads.
@@ -46,22 +48,24 @@ def curves(
         y: the figure on the vertical axis.
         chosen: the style of each configuration.
         limits: the SLO in seconds, by name; where an axis is bounded by one of them, the good side is shaded.
-        front: whether to emphasise the Pareto front of all configurations.
+        front: whether to emphasise the Pareto front of all configurations, of each traffic its own.
         knees: whether to ring the knee of each curve that meets the SLO somewhere.
+        target: what the vertical figure is to reach, in the unit of the table: a line.
+        bands: whether intervals are seen from the start.
         height: of the figure, in pixels.
 
     """
     view = View(points, x, y)
     there, joined = view.there, view.joined()
     emphasised = view.front if front else np.zeros(len(points), bool)
-    scales = [view.scale(metric) for metric in (x, y)]
+    scales = [view.scale(x), view.scale(y, [] if target is None else [y.scale * target])]
     boxes = _boxes(view, scales)
     figure = blank(x=x.title, y=y.title, height=height, xaxis=scales[0].axis(), yaxis=scales[1].axis())
-    traces = [_front(view, emphasised)] if emphasised.any() else []
+    traces = list(_fronts(view, emphasised))
     for config, style in enumerate(chosen):
         own = np.flatnonzero((points.config == config).to_numpy() & there)
         if len(own):
-            traces += _bands(config, style, boxes, scales, own, joined)
+            traces += _bands(config, style, boxes, scales, own, joined, bands)
             traces += _lines(config, style, view, own, joined)
             traces.append(_markers(config, style, view, own, emphasised if front else None))
     if knees:
@@ -71,7 +75,8 @@ def curves(
             trace for config, style in enumerate(chosen) for trace in _failed(config, style, view, scales)
         ]
     figure.add_traces(traces)
-    return figure.update_layout(showlegend=False, shapes=_region(x, y, limits or {}, scales))
+    figure.update_layout(showlegend=False, shapes=_region(x, y, limits or {}, scales))
+    return figure if target is None else _with_target(figure, y, target)
 
 
 def _boxes(view: View, scales: Sequence[Scale]) -> list[tuple[float, float, float, float]]:
@@ -85,7 +90,13 @@ def _boxes(view: View, scales: Sequence[Scale]) -> list[tuple[float, float, floa
 
 
 def _bands(
-    config: int, style: Style, boxes: Sequence[Any], scales: Sequence[Scale], own: Any, joined: Any
+    config: int,
+    style: Style,
+    boxes: Sequence[Any],
+    scales: Sequence[Scale],
+    own: Any,
+    joined: Any,
+    seen: bool,
 ) -> list[Trace]:
     """Return the band of a configuration; where the load is exact, with whiskers at the points."""
     exact = all(boxes[row][0] == boxes[row][1] for row in own)
@@ -107,6 +118,7 @@ def _bands(
             "line": {"width": 1 if exact else 0, "color": faint(style.colour, 0.3)},
             "hoverinfo": "skip",
             "name": "interval",
+            "visible": seen,
             "legendgroup": f"c{config}",
         }
     ]
@@ -172,15 +184,25 @@ def _markers(config: int, style: Style, view: View, own: Any, front: Any) -> Tra
     }
 
 
-def _front(view: View, front: NDArray[np.bool_]) -> Trace:
-    """Return the front as steps: up to each point, what can be had is the best at or beyond it."""
+def _fronts(view: View, front: NDArray[np.bool_]) -> Iterator[Trace]:
+    """Yield the front of each traffic; where there are several, its end says whose it is."""
+    if not front.any():
+        return
+    several = view.points.traffic.nunique() > 1
+    for traffic in view.points.traffic[front].unique():
+        yield _front(view, front & (view.points.traffic == traffic).to_numpy(), traffic if several else "")
+
+
+def _front(view: View, front: NDArray[np.bool_], said: str) -> Trace:
+    """Return a front as steps: up to each point, what can be had is the best at or beyond it."""
     x, y = (view.values(metric)[front] for metric in (view.x, view.y))
     order = np.lexsort((y, x))
-    return {
+    named = {"text": [*[""] * (len(x) - 1), plain(said)], "textposition": "top left"} if said else {}
+    return named | {
         "type": "scatter",
         "x": x[order],
         "y": y[order],
-        "mode": "lines",
+        "mode": "lines+text" if said else "lines",
         "line": {"color": faint(NEUTRAL, 0.45), "width": 6, "shape": "vh" if view.x.best > 0 else "hv"},
         "hoverinfo": "skip",
         "name": "Pareto front",
@@ -228,6 +250,29 @@ def _failed(config: int, style: Style, view: View, scales: Sequence[Scale]) -> l
             "legendgroup": f"c{config}",
         }
     ]
+
+
+def _with_target(figure: go.Figure, y: Metric, target: float) -> go.Figure:
+    """Return a figure with a line at what its vertical figure is to reach."""
+    at = y.scale * target
+    figure.add_shape(
+        type="line",
+        xref="paper",
+        x0=0,
+        x1=1,
+        y0=at,
+        y1=at,
+        line={"color": NEUTRAL, "width": 1.5, "dash": "dashdot"},
+    )
+    return figure.add_annotation(
+        text=f"target {at:g}{y.unit}",
+        xref="paper",
+        x=0.005,
+        xanchor="left",
+        y=at,
+        yanchor="top",
+        showarrow=False,
+    )
 
 
 def _region(x: Metric, y: Metric, limits: Mapping[str, float], scales: Sequence[Scale]) -> list[Trace]:
