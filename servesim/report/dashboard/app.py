@@ -228,7 +228,7 @@ def _connect_controls(app: dash.Dash, dashboard: Dashboard) -> None:
             places[ctx.triggered_id] = no_update
         shown = {name: in_control(name, now[name]) for name in VALUES} | places
         if ctx.triggered_id != "url":  # what cannot be read stays to be corrected
-            shown |= {name: no_update for name in said["unread"]}
+            shown |= dict.fromkeys(said["unread"], no_update)
         return {
             "state": said,
             "search": no_update if said["query"] == search else said["query"],
