@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 from uuid import uuid4
 
 import dash
@@ -31,6 +31,7 @@ from servesim.report.dashboard.results import cards, legend, problem_list, resul
 from servesim.report.dashboard.whatif import WhatIfs
 from servesim.report.frontier.drawing import limits_of
 from servesim.report.page import style_sheet
+from servesim.report.theme import Mode, template
 from servesim.screen.figures import counted
 
 _PAGE = """<!DOCTYPE html>
@@ -54,7 +55,11 @@ class Dashboard:
         return html.Div(
             [
                 dcc.Location(id="url", refresh=False),
-                *(dcc.Store(id=name) for name in ("state", "mode", "ran")),
+                *(dcc.Store(id=name) for name in ("state", "mode", "ran", "drawn")),
+                dcc.Store(
+                    id="templates",
+                    data={mode: template(mode).to_plotly_json() for mode in get_args(Mode)},
+                ),
                 dcc.Store(id="client", data=uuid4().hex),
                 sidebar(list(self._loaded)),
                 html.Div(
@@ -247,18 +252,22 @@ def _connect_results(app: dash.Dash, dashboard: Dashboard) -> None:
         Output("ran", "data"),
         Input("state", "data"),
         Input("mode", "data"),
+        State("drawn", "data"),
     )
-    def show(said: dict[str, Any] | None, mode: str | None) -> tuple[Any, ...]:
-        if said is None or mode is None:
+    def show(said: dict[str, Any] | None, mode: str | None, drawn: str | None) -> tuple[Any, ...]:
+        recoloured = ctx.triggered_id == "mode" and said is not None and drawn == said["query"]
+        if said is None or mode is None or recoloured:  # what is drawn, the browser recolours by itself
             raise PreventUpdate
         return *dashboard.shown(said, mode), said | {"mode": mode}
 
-    @app.callback(Output("curves", "children"), Input("ran", "data"), State("client", "data"))
+    @app.callback(
+        Output("curves", "children"), Output("drawn", "data"), Input("ran", "data"), State("client", "data")
+    )
     def draw(ran: dict[str, Any] | None, client: str) -> Any:
         if ran is None:
             raise PreventUpdate
         drawn = dashboard.curves(ran, ran["mode"], client)
-        return no_update if drawn is None else drawn
+        return (no_update, no_update) if drawn is None else (drawn, ran["query"])
 
 
 def _connect_browser(app: dash.Dash) -> None:
@@ -268,7 +277,11 @@ def _connect_browser(app: dash.Dash) -> None:
         return ClientsideFunction("servesim", name)
 
     app.clientside_callback(
-        own("mode"), Output("mode", "data"), Input("toggle", "n_clicks"), State("mode", "data")
+        own("mode"),
+        Output("mode", "data"),
+        Input("toggle", "n_clicks"),
+        State("mode", "data"),
+        State("templates", "data"),
     )
     app.clientside_callback(
         own("panels"), Output("page", "className"), Input("state", "data"), Input("side", "value")
@@ -285,6 +298,8 @@ def _connect_browser(app: dash.Dash) -> None:
         Output({"type": "curve", "name": ALL}, "figure"),
         Input("shown", "value"),
         State({"type": "curve", "name": ALL}, "figure"),
+        State("mode", "data"),
+        State("templates", "data"),
         prevent_initial_call=True,
     )
     app.clientside_callback(

@@ -109,12 +109,17 @@ def names(drawing: Drawing) -> list[str]:
 
 
 def _chart(drawing: Drawing, x: Metric, y: Metric, height: int, *, front: bool = False) -> go.Figure:
-    """Return one figure against another; its ``meta`` has the command of each point."""
+    """Return one figure against another; its ``meta`` has the command of each point.
+
+    Intervals over the seeds are left out where there are too many; bounds never are.
+    """
     points = drawing.points
     target = drawing.target if y == ATTAINMENT else None
     figure = curves(
         points, x, y, drawing.chosen, limits=drawing.limits, front=front, target=target, height=height
     )
+    if not drawing.bands and _is_certain(drawing.sweep.table):
+        figure.data = [trace for trace in figure.data if trace.name != "interval"]
     return figure.update_layout(meta=[commands[0] for commands in points.commands])
 
 

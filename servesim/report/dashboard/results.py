@@ -182,10 +182,14 @@ def _target(figures: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the share of requests that is asked for, and who misses it; empty without limits."""
     if all(each.get("goodput.met") is None for each in figures.values()):
         return ""
-    target = percent(next(iter(figures.values()))["goodput.target"])
+    target = _share(next(iter(figures.values()))["goodput.target"])
     missed = [letter for letter, each in figures.items() if _missed(each)]
     who = f" by {listed(missed, 'and')}" if len(figures) > 1 else ""
     return f"missed{who}: target {target}" if missed else f"met: target {target}"
+
+
+def _share(target: float) -> str:
+    return f"{100 * target:.6g}%"
 
 
 def _said(value: float | None, metric: Metric) -> str:
@@ -230,7 +234,7 @@ def _notes(summary: Mapping[str, Any]) -> Iterator[str]:
     if not summary["accounting"]["clean"]:
         yield "not clean: requests were dropped, timed out or left over"
     if summary["goodput"]["met"] is False:
-        target = f"{100 * summary['goodput']['target']:.6g}%"
+        target = _share(summary["goodput"]["target"])
         yield f"{_MISSED}: less than {target} of the requests are within its limits"
     yield from notes(summary, ())
 

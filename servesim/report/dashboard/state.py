@@ -134,13 +134,13 @@ class State:
         """
         if name not in KINDS:
             return True
-        if self.view.sweep:
-            return name in _OF_SWEEPS
+        if self.view.sweep or name in _OF_SWEEPS:
+            return name in _OF_SWEEPS and (name != "sweep_price" or self.view.sweep is not None)
         if name.startswith(B):
             return self.b is not None and _shows(self.b, name[len(B) :])
         if name in ("input", "output"):
             return self.demand.lengths == "fixed"
-        return name != "sweep_price" and _shows(self.a, name)
+        return _shows(self.a, name)
 
     def query(self) -> str:
         """Return the state as the query string of a URL, with its question mark; empty at the start."""
