@@ -185,7 +185,7 @@ def _markers(config: int, style: Style, view: View, own: Any, front: Any) -> Tra
 
 
 def _fronts(view: View, front: NDArray[np.bool_]) -> Iterator[Trace]:
-    """Yield the front of each traffic; where there are several, its end says whose it is."""
+    """Yield the front of each traffic; where there are several, the end where they differ says whose."""
     if not front.any():
         return
     several = view.points.traffic.nunique() > 1
@@ -197,7 +197,10 @@ def _front(view: View, front: NDArray[np.bool_], said: str) -> Trace:
     """Return a front as steps: up to each point, what can be had is the best at or beyond it."""
     x, y = (view.values(metric)[front] for metric in (view.x, view.y))
     order = np.lexsort((y, x))
-    named = {"text": [*[""] * (len(x) - 1), plain(said)], "textposition": "top left"} if said else {}
+    end = int(np.argmax(view.y.best * y[order]))
+    side = f"{'top' if view.y.best > 0 else 'bottom'} {'right' if view.x.best > 0 else 'left'}"
+    text = [plain(said) if place == end else "" for place in range(len(x))]
+    named = {"text": text, "textposition": side} if said else {}
     return named | {
         "type": "scatter",
         "x": x[order],

@@ -59,6 +59,8 @@ class View:
         if metric.logarithmic or not len(values):
             return Scale.around(values, metric.logarithmic)
         highest = np.minimum(self.values(metric, ".high")[there].max(initial=0.0), _REACH * values.max())
+        if metric.unit == "%":
+            highest = min(highest, 100.0)
         return Scale.around(np.append(values, highest), False)
 
     @property

@@ -138,7 +138,7 @@ def test_each_traffic_has_a_front_of_its_own_points_alone():
     fronts = [
         trace for trace in drawn(points, INTERACTIVITY, OUTPUT, front=True).data if "front" in trace.name
     ]
-    assert [trace.text[-1] for trace in fronts] == ["input=h100", "input=l40s"]
+    assert ["".join(trace.text) for trace in fronts] == ["input=h100", "input=l40s"]
     for trace, (_, own) in zip(fronts, points.groupby("traffic"), strict=True):
         own = own[on_front(own[[INTERACTIVITY.column, OUTPUT.column]].to_numpy(), [True, True])]
         assert set(trace.y) == set(own[OUTPUT.column] * OUTPUT.scale)
