@@ -88,8 +88,8 @@ class Drawing:
     def target(self) -> float | None:
         """The share of requests that is to meet the SLO, where all points share it."""
         table = self.sweep.table
-        targets = table["goodput.target"].dropna().unique() if "goodput.target" in table else []
-        return float(targets[0]) if len(targets) == 1 else None
+        targets = set(table["goodput.target"].dropna()) if "goodput.target" in table else set()
+        return float(min(targets)) if len(targets) == 1 else None
 
     @property
     def metrics(self) -> list[Metric]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pandas as pd
@@ -82,7 +83,8 @@ def _outside(points: pd.DataFrame) -> Iterator[str]:
     told = worst[worst.share >= _TOLD].sort_values("share", ascending=False, kind="stable")
     if told.empty:
         return
-    said = [f"{row.label}: {percent(row.share, 0)}" for row in told.head(_NAMED).itertuples()]
+    shares = zip(told.label, told.share, strict=True)
+    said = [f"{label}: {percent(float(share), 0)}" for label, share in islice(shares, _NAMED)]
     if len(told) > _NAMED:
         said.append(f"{len(told) - _NAMED} more: up to {percent(told.share.iloc[_NAMED], 0)}")
     rest = f"; less than {percent(_TOLD, 0)} of the others" if len(told) < len(worst) else ""

@@ -43,10 +43,14 @@ def charted(opened: Opened, chart: int) -> list[dict[str, object]]:
     return [trace for trace in opened.traces()[chart] if trace["name"] not in kinds]
 
 
-@pytest.mark.parametrize("mode", ["light", "dark"])
-def test_the_traces_hold_the_means_of_the_table(tmp_path: Path, open_page: Open, mode: str) -> None:
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory, open_shared: Open) -> Opened:
+    """The page of the usual sweep."""
+    return open_shared(written(usual(), tmp_path_factory.mktemp("usual")))
+
+
+def test_the_traces_hold_the_means_of_the_table(opened: Opened) -> None:
     sweep = usual()
-    opened = open_page(written(sweep, tmp_path), mode)
     opened.check()
     known = sweep.table[sweep.table.status == "clean"]
     means = known.groupby(["variant", "gpu", RATE])[[INTERACTIVITY, OUTPUT]].mean()
@@ -60,6 +64,11 @@ def test_the_traces_hold_the_means_of_the_table(tmp_path: Path, open_page: Open,
 
 def press(opened: Opened, chart: int, trace: str, point: int) -> None:
     """Click a point of a drawing with the mouse."""
+    opened.page.mouse.click(*hover(opened, chart, trace, point))
+
+
+def hover(opened: Opened, chart: int, trace: str, point: int) -> tuple[float, float]:
+    """Move the mouse onto a point of a drawing, and return where that is."""
     place = opened.page.evaluate(
         """([chart, name, point]) => {
           const gd = document.querySelector(`#chart-${chart}`);
@@ -74,14 +83,13 @@ def press(opened: Opened, chart: int, trace: str, point: int) -> None:
     )
     opened.page.mouse.move(*place)
     opened.page.wait_for_selector(f"#chart-{chart} .hoverlayer .hovertext")
-    opened.page.mouse.click(*place)
+    return place[0], place[1]
 
 
 def test_a_click_on_a_point_shows_its_configuration_and_the_commands_of_its_seeds(
-    tmp_path: Path, open_page: Open
+    opened: Opened,
 ) -> None:
     sweep = usual()
-    opened = open_page(written(sweep, tmp_path))
     assert not opened.page.is_visible("#panel")
     press(opened, 1, "two, h100", 3)
     own = sweep.table[(sweep.table.variant == "two") & (sweep.table.gpu == "h100") & (sweep.table[RATE] == 8)]
@@ -93,17 +101,15 @@ def test_a_click_on_a_point_shows_its_configuration_and_the_commands_of_its_seed
     opened.check()
 
 
-def test_hovering_shows_the_configuration_and_the_command(tmp_path: Path, open_page: Open) -> None:
-    opened = open_page(written(usual(), tmp_path))
-    press(opened, 1, "one, h100", 3)
+def test_hovering_shows_the_configuration_and_the_command(opened: Opened) -> None:
+    hover(opened, 1, "one, h100", 3)
     shown = opened.page.text_content("#chart-1 .hoverlayer")
     assert all(
         word in shown for word in ("variant = one", "gpu = h100", f"{RATE} = 8", "servesim variant=one")
     )
 
 
-def test_a_copy_button_copies_the_command(tmp_path: Path, open_page: Open) -> None:
-    opened = open_page(written(usual(), tmp_path))
+def test_a_copy_button_copies_the_command(opened: Opened) -> None:
     opened.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     button = opened.page.locator(".copy").first
     command = button.get_attribute("data-copy")
@@ -113,8 +119,7 @@ def test_a_copy_button_copies_the_command(tmp_path: Path, open_page: Open) -> No
     opened.check()
 
 
-def test_a_name_in_the_legend_hides_its_configuration_in_all_charts(tmp_path: Path, open_page: Open) -> None:
-    opened = open_page(written(usual(), tmp_path))
+def test_a_name_in_the_legend_hides_its_configuration_in_all_charts(opened: Opened) -> None:
     hidden = """() => Array.from(document.querySelectorAll(".chart"), (gd) => gd.data)
       .flat().filter((trace) => trace.legendgroup)
       .map((trace) => [trace.legendgroup, trace.visible ?? true])"""
@@ -129,8 +134,7 @@ def test_a_name_in_the_legend_hides_its_configuration_in_all_charts(tmp_path: Pa
     opened.check()
 
 
-def test_what_failed_is_told_with_its_message(tmp_path: Path, open_page: Open) -> None:
-    opened = open_page(written(usual(), tmp_path))
+def test_what_failed_is_told_with_its_message(opened: Opened) -> None:
     assert opened.page.inner_text(".message >> nth=0") == ERROR
     assert len(opened.named("failed")) > 0
     assert "45 clean, 3 failed" in opened.page.inner_text("header")
@@ -256,8 +260,7 @@ def test_bands_of_many_configurations_are_hidden_at_first(variants: int, seen: b
     assert {trace.visible for trace in bands} == {seen}
 
 
-def test_a_switch_shows_and_hides_all_bands(tmp_path: Path, open_page: Open) -> None:
-    opened = open_page(written(usual(), tmp_path))
+def test_a_switch_shows_and_hides_all_bands(opened: Opened) -> None:
     shown = """() => Array.from(document.querySelectorAll(".chart"), (gd) => gd.data).flat()
       .filter((trace) => trace.name === "interval").map((trace) => trace.visible ?? true)"""
     assert all(opened.page.evaluate(shown))
@@ -266,6 +269,8 @@ def test_a_switch_shows_and_hides_all_bands(tmp_path: Path, open_page: Open) -> 
     opened.page.click("#legend button >> nth=0")
     opened.page.click("#bands")
     assert set(opened.page.evaluate(shown)) == {True, False}
+    opened.page.click("#legend button >> nth=0")
+    assert all(opened.page.evaluate(shown))
     opened.check()
 
 
