@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from servesim.frontier.knee import knee
 from servesim.report.frontier.bands import band
+from servesim.report.frontier.bounds import region, with_target
+from servesim.report.frontier.fronts import fronts
 from servesim.report.frontier.points import CLEAN, FAILED, SATURATED
 from servesim.report.frontier.style import Style
 from servesim.report.frontier.view import View
 from servesim.report.metrics import Metric
 from servesim.report.scale import Scale
-from servesim.report.theme import GREEN, NEUTRAL, blank, faint, plain
+from servesim.report.theme import NEUTRAL, blank, faint, plain
 
 Floats = NDArray[np.float64]
 Trace = dict[str, Any]
@@ -61,7 +63,7 @@ def curves(
     scales = [view.scale(x), view.scale(y, [] if target is None else [y.scale * target])]
     boxes = _boxes(view, scales)
     figure = blank(x=x.title, y=y.title, height=height, xaxis=scales[0].axis(), yaxis=scales[1].axis())
-    traces = list(_fronts(view, emphasised))
+    traces = list(fronts(view, emphasised))
     for config, style in enumerate(chosen):
         own = np.flatnonzero((points.config == config).to_numpy() & there)
         if len(own):
@@ -75,8 +77,8 @@ def curves(
             trace for config, style in enumerate(chosen) for trace in _failed(config, style, view, scales)
         ]
     figure.add_traces(traces)
-    figure.update_layout(showlegend=False, shapes=_region(x, y, limits or {}, scales))
-    return figure if target is None else _with_target(figure, y, target)
+    figure.update_layout(showlegend=False, shapes=region(x, y, limits or {}, scales))
+    return figure if target is None else with_target(figure, y, target)
 
 
 def _boxes(view: View, scales: Sequence[Scale]) -> list[tuple[float, float, float, float]]:
@@ -184,34 +186,6 @@ def _markers(config: int, style: Style, view: View, own: Any, front: Any) -> Tra
     }
 
 
-def _fronts(view: View, front: NDArray[np.bool_]) -> Iterator[Trace]:
-    """Yield the front of each traffic; where there are several, the end where they differ says whose."""
-    if not front.any():
-        return
-    several = view.points.traffic.nunique() > 1
-    for traffic in view.points.traffic[front].unique():
-        yield _front(view, front & (view.points.traffic == traffic).to_numpy(), traffic if several else "")
-
-
-def _front(view: View, front: NDArray[np.bool_], said: str) -> Trace:
-    """Return a front as steps: up to each point, what can be had is the best at or beyond it."""
-    x, y = (view.values(metric)[front] for metric in (view.x, view.y))
-    order = np.lexsort((y, x))
-    end = int(np.argmax(view.y.best * y[order]))
-    side = f"{'top' if view.y.best > 0 else 'bottom'} {'right' if view.x.best > 0 else 'left'}"
-    text = [plain(said) if place == end else "" for place in range(len(x))]
-    named = {"text": text, "textposition": side} if said else {}
-    return named | {
-        "type": "scatter",
-        "x": x[order],
-        "y": y[order],
-        "mode": "lines+text" if said else "lines",
-        "line": {"color": faint(NEUTRAL, 0.45), "width": 6, "shape": "vh" if view.x.best > 0 else "hv"},
-        "hoverinfo": "skip",
-        "name": "Pareto front",
-    }
-
-
 def _knee(config: int, style: Style, view: View) -> list[Trace]:
     """Return a ring around the point at which a curve turns, if its configuration meets the SLO at all."""
     own = np.flatnonzero((view.points.config == config).to_numpy() & view.there)
@@ -253,39 +227,3 @@ def _failed(config: int, style: Style, view: View, scales: Sequence[Scale]) -> l
             "legendgroup": f"c{config}",
         }
     ]
-
-
-def _with_target(figure: go.Figure, y: Metric, target: float) -> go.Figure:
-    """Return a figure with a line at what its vertical figure is to reach."""
-    at = y.scale * target
-    figure.add_shape(
-        type="line",
-        xref="paper",
-        x0=0,
-        x1=1,
-        y0=at,
-        y1=at,
-        line={"color": NEUTRAL, "width": 1.5, "dash": "dashdot"},
-    )
-    return figure.add_annotation(
-        text=f"target {at:g}{y.unit}",
-        xref="paper",
-        x=0.005,
-        xanchor="left",
-        y=at,
-        yanchor="top",
-        showarrow=False,
-    )
-
-
-def _region(x: Metric, y: Metric, limits: Mapping[str, float], scales: Sequence[Scale]) -> list[Trace]:
-    """Return the part of the plot that lies within the limits of the SLO, as a shape."""
-    bounds = [metric.bound(limits[metric.limit]) if metric.limit in limits else None for metric in (x, y)]
-    (x0, x1), (y0, y1) = (
-        scale.ends if bound is None else scale.within(bound, metric.best)
-        for bound, metric, scale in zip(bounds, (x, y), scales, strict=True)
-    )
-    if bounds == [None, None] or x0 >= x1 or y0 >= y1:
-        return []
-    look = {"fillcolor": faint(GREEN, 0.1), "line": {"width": 1, "color": faint(GREEN, 0.6), "dash": "dot"}}
-    return [{"type": "rect", "layer": "below", "x0": x0, "x1": x1, "y0": y0, "y1": y1, **look}]

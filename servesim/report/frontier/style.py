@@ -73,7 +73,8 @@ def legend(points: pd.DataFrame, chosen: Sequence[Style], bands: bool = True) ->
     )
     sticky = " sticky" if len(labels) <= MOST_STYLES else ""
     if _has_intervals(points):
-        switches += f'<button type="button" id="bands" aria-pressed="{str(bands).lower()}">bands</button>'
+        pressed = f'aria-pressed="{str(bands).lower()}" title="Show or hide the intervals"'
+        switches += f'<button type="button" id="bands" {pressed}>bands</button>'
     return f'<p class="key">{_key(points)}</p><div class="legend{sticky}" id="legend">{switches}</div>'
 
 
