@@ -7,12 +7,13 @@ from typing import Any, get_args
 from uuid import uuid4
 
 import dash
-from dash import ALL, ClientsideFunction, Input, Output, State, ctx, dcc, html, no_update
+from dash import Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from servesim.check import Problem
 from servesim.report.dashboard import state as states
 from servesim.report.dashboard.charts import of_sweep, over_rates
+from servesim.report.dashboard.clientside import connect_browser
 from servesim.report.dashboard.controls import (
     MENUS,
     SLIDER,
@@ -195,7 +196,7 @@ def create_app(loaded: Mapping[str, Loaded], whatifs: WhatIfs) -> dash.Dash:
     app.layout = dashboard.layout
     _connect_controls(app, dashboard)
     _connect_results(app, dashboard)
-    _connect_browser(app)
+    connect_browser(app)
     return app
 
 
@@ -268,44 +269,3 @@ def _connect_results(app: dash.Dash, dashboard: Dashboard) -> None:
             raise PreventUpdate
         drawn = dashboard.curves(ran, ran["mode"], client)
         return (no_update, no_update) if drawn is None else (drawn, ran["query"])
-
-
-def _connect_browser(app: dash.Dash) -> None:
-    """Connect what the browser does by itself: assets/dashboard.js."""
-
-    def own(name: str) -> ClientsideFunction:
-        return ClientsideFunction("servesim", name)
-
-    app.clientside_callback(
-        own("mode"),
-        Output("mode", "data"),
-        Input("toggle", "n_clicks"),
-        State("mode", "data"),
-        State("templates", "data"),
-    )
-    app.clientside_callback(
-        own("panels"), Output("page", "className"), Input("state", "data"), Input("side", "value")
-    )
-    app.clientside_callback(
-        own("copy"),
-        Output("copy", "children"),
-        Input("copy", "n_clicks"),
-        Input("command", "children"),
-        prevent_initial_call=True,
-    )
-    app.clientside_callback(
-        own("shown"),
-        Output({"type": "curve", "name": ALL}, "figure"),
-        Input("shown", "value"),
-        State({"type": "curve", "name": ALL}, "figure"),
-        State("mode", "data"),
-        State("templates", "data"),
-        prevent_initial_call=True,
-    )
-    app.clientside_callback(
-        own("picked"),
-        Output("picked", "children"),
-        Input({"type": "curve", "name": ALL}, "clickData"),
-        State({"type": "curve", "name": ALL}, "figure"),
-        prevent_initial_call=True,
-    )
