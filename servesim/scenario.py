@@ -173,6 +173,15 @@ class Scenario:
             num_gpu_blocks_override=self.scheduler.num_gpu_blocks_override,
         )
 
+    def _smallest_fit(self, pool: Pool) -> int | None:
+        """Return the fewest GPUs of a node, more than a pool's replicas have, that hold the model."""
+        most = min(pool.gpus_per_node, self.model.num_attention_heads)
+        for size in range(pool.tensor_parallel_size + 1, most + 1):
+            possible = not any(self.model.tensor_parallel_problems(size))
+            if possible and self._sheet(replace(pool, tensor_parallel_size=size)).fits:
+                return size
+        return None
+
     def _max_model_len(self, sheet: MemorySheet) -> int:
         """Return the tokens of the longest sequence: as given, else what model and KV cache allow."""
         if self.scheduler.max_model_len != "auto":
@@ -184,7 +193,7 @@ class Scenario:
         sheet, scheduler = self._sheet(pool), self.scheduler
         given = scheduler.max_model_len
         if not self.ignore_capacity and not sheet.fits:
-            yield Problem(path, None, _does_not_fit(self.model, pool, sheet))
+            yield Problem(path, None, _does_not_fit(self.model, pool, sheet, self._smallest_fit(pool)))
             return
         longest = self._max_model_len(sheet)
         if given != "auto" and given > self.model.max_position_embeddings:
@@ -202,12 +211,13 @@ class Scenario:
             yield Problem("scheduler.max_num_batched_tokens", tokens, message)
 
 
-def _does_not_fit(model: Model, pool: Pool, sheet: MemorySheet) -> str:
-    """Say that the model does not fit, with the sum that shows it."""
+def _does_not_fit(model: Model, pool: Pool, sheet: MemorySheet, fits: int | None) -> str:
+    """Say that the model does not fit, with the sum that shows it, and how many GPUs do hold it."""
+    more = "no number of GPUs of a node fits" if fits is None else f"tensor_parallel_size={fits} fits"
     rows = "".join(f"\n      {size / 1e9:>10.2f} GB  {label}" for label, size in sheet.lines())
     return (
         f"{model.name} does not fit on {pool.tensor_parallel_size} GPU(s) a replica; on each of them:{rows}\n"
-        "      (more GPUs per replica, fewer bits per weight, or ignore_capacity=true for a what-if)"
+        f"      ({more}; else fewer bits per weight, or ignore_capacity=true for a what-if)"
     )
 
 

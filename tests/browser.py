@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,20 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Open]:
-    """Return a function that opens a file at the size of a laptop's screen."""
+    """Return a function that opens a file at the size of a laptop's screen, for one test."""
+    with _opening(browser) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def open_shared(browser: Any) -> Iterator[Open]:
+    """Return such a function for pages that the tests of a module share, and leave as they found them."""
+    with _opening(browser) as opened:
+        yield opened
+
+
+@contextmanager
+def _opening(browser: Any) -> Iterator[Open]:
     contexts = []
 
     def opened(path: Path, mode: str = "light") -> Opened:

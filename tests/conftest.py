@@ -7,9 +7,9 @@ import os
 
 from hypothesis import settings
 
-from tests.browser import browser, open_page
+from tests.browser import browser, open_page, open_shared
 
-__all__ = ["browser", "open_page"]  # fixtures of all tests
+__all__ = ["browser", "open_page", "open_shared"]  # fixtures of all tests
 
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)

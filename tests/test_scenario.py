@@ -87,6 +87,15 @@ def test_a_model_that_does_not_fit_is_shown_as_a_sum() -> None:
         assert words in problem.message
 
 
+def test_it_says_on_how_many_gpus_the_model_does_fit() -> None:
+    base = pooled(scenario(), tensor_parallel_size=1)
+    big = servesim.load("model=llama3.1-405b", "cluster.tensor_parallel_size=8").model
+    assert "(tensor_parallel_size=8 fits;" in only_problem(replace(base, model=big)).message
+    assert found(replace(pooled(base, tensor_parallel_size=8), model=big)) == []
+    tiny = replace(base.gpu, memory_bytes=10**9)
+    assert "(no number of GPUs of a node fits;" in only_problem(replace(base, gpu=tiny)).message
+
+
 def test_a_what_if_may_ignore_the_capacity() -> None:
     tiny = replace(scenario().gpu, memory_bytes=10**9)
     assert found(replace(scenario(), gpu=tiny))

@@ -54,14 +54,17 @@ class Scale:
         """Return the part above a bound (``best`` > 0) or below it; out of sight, it ends first."""
         return (max(bound, self.low), self.high) if best > 0 else (self.low, min(bound, self.high))
 
-    def axis(self) -> dict[str, Any]:
-        """Return the axis as Plotly's layout has it."""
+    def axis(self, most_ticks: int = 12) -> dict[str, Any]:
+        """Return the axis as Plotly's layout has it; a logarithmic one with few enough ticks."""
         if not self.logarithmic:
             return {"range": [self.low, self.high], "tickformat": ",~g"}
-        steps = (1, 2, 5) if log10(self.high / self.low) <= _FEW_DECADES else (1,)
         decades = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
-        ticks = [step * 10.0**power for power in decades for step in steps]
-        shown = [tick for tick in ticks if self.low <= tick <= self.high]
+        short = log10(self.high / self.low) <= _FEW_DECADES
+        for steps in ((1, 2, 5), (1, 3), (1,)) if short else ((1,),):
+            ticks = [step * 10.0**power for power in decades for step in steps]
+            shown = [tick for tick in ticks if self.low <= tick <= self.high]
+            if len(shown) <= most_ticks:
+                break
         axis = {"type": "log", "range": [log10(self.low), log10(self.high)]}
         if len(shown) < _FEWEST_TICKS:
             return axis | {"nticks": 6, "tickformat": ",~g"}

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 from uuid import uuid4
 
 import dash
-from dash import ALL, ClientsideFunction, Input, Output, State, ctx, dcc, html, no_update
+from dash import Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from servesim.check import Problem
 from servesim.report.dashboard import state as states
 from servesim.report.dashboard.charts import of_sweep, over_rates
-from servesim.report.dashboard.controls import SLIDER, SLIDERS, VALUES, in_control, position, sidebar, slid
+from servesim.report.dashboard.clientside import connect_browser
+from servesim.report.dashboard.controls import (
+    MENUS,
+    SLIDER,
+    SLIDERS,
+    VALUES,
+    in_control,
+    options,
+    position,
+    sidebar,
+    slid,
+)
 from servesim.report.dashboard.curve import rate_curve
 from servesim.report.dashboard.loaded import Loaded
 from servesim.report.dashboard.rescore import Judge
@@ -21,6 +32,7 @@ from servesim.report.dashboard.results import cards, legend, problem_list, resul
 from servesim.report.dashboard.whatif import WhatIfs
 from servesim.report.frontier.drawing import limits_of
 from servesim.report.page import style_sheet
+from servesim.report.theme import Mode, template
 from servesim.screen.figures import counted
 
 _PAGE = """<!DOCTYPE html>
@@ -44,7 +56,11 @@ class Dashboard:
         return html.Div(
             [
                 dcc.Location(id="url", refresh=False),
-                *(dcc.Store(id=name) for name in ("state", "mode", "ran")),
+                *(dcc.Store(id=name) for name in ("state", "mode", "ran", "drawn")),
+                dcc.Store(
+                    id="templates",
+                    data={mode: template(mode).to_plotly_json() for mode in get_args(Mode)},
+                ),
                 dcc.Store(id="client", data=uuid4().hex),
                 sidebar(list(self._loaded)),
                 html.Div(
@@ -79,8 +95,15 @@ class Dashboard:
         state, problems = states.State.read(query)
         return {
             "query": state.query(),
-            "problems": [(each.path, each.value, each.message) for each in problems],
+            "problems": [
+                (each.path, each.value, each.message) for each in problems if state.shows(each.path)
+            ],
+            "unread": [each.path for each in problems],
         }
+
+    def options(self, name: str, value: states.Value) -> list[dict[str, Any]]:
+        """Return what a menu offers, its present value in any case."""
+        return options(name, value, list(self._loaded))
 
     def _after(self, trigger: str, values: Mapping[str, Any], compare: bool) -> dict[str, Any]:
         """Return the values of the controls after one of them was moved, with what follows from it."""
@@ -91,12 +114,14 @@ class Dashboard:
             given = {name: value for name, value in given.items() if not name.startswith(states.B)}
         if trigger == "sweep" and given["sweep"]:
             given |= _objective(self._loaded.get(given["sweep"]))
+        if trigger.removeprefix(states.B) == "gpu":
+            given[f"{trigger.removesuffix('gpu')}price"] = None  # a price is that of a GPU
         return given
 
     def shown(self, said: Mapping[str, Any], mode: Any) -> tuple[list[Any], list[Any], str]:
         """Return the results, the folded summaries, and the command of a state."""
         state, _ = states.State.read(said["query"])
-        text = "\n".join(state.commands())
+        text = "" if state.view.sweep else "\n".join(state.commands())
         if said["problems"]:
             return [problem_list([Problem(*each) for each in said["problems"]])], [], text
         if state.view.sweep:
@@ -171,7 +196,7 @@ def create_app(loaded: Mapping[str, Loaded], whatifs: WhatIfs) -> dash.Dash:
     app.layout = dashboard.layout
     _connect_controls(app, dashboard)
     _connect_results(app, dashboard)
-    _connect_browser(app)
+    connect_browser(app)
     return app
 
 
@@ -187,6 +212,7 @@ def _connect_controls(app: dash.Dash, dashboard: Dashboard) -> None:
             "compare": Output("compare", "value"),
             "side": Output("side", "value"),
             "values": {name: Output(name, "value") for name in ids},
+            "options": {name: Output(name, "options") for name in MENUS},
         },
         inputs={
             "search": Input("url", "search"),
@@ -208,13 +234,14 @@ def _connect_controls(app: dash.Dash, dashboard: Dashboard) -> None:
             places[ctx.triggered_id] = no_update
         shown = {name: in_control(name, now[name]) for name in VALUES} | places
         if ctx.triggered_id != "url":  # what cannot be read stays to be corrected
-            shown |= {path: no_update for path, _, _ in said["problems"]}
+            shown |= dict.fromkeys(said["unread"], no_update)
         return {
             "state": said,
             "search": no_update if said["query"] == search else said["query"],
             "compare": ["on"] if state.b else [],
             "side": side,
             "values": shown,
+            "options": {name: dashboard.options(name, now[name]) for name in MENUS},
         }
 
 
@@ -226,50 +253,19 @@ def _connect_results(app: dash.Dash, dashboard: Dashboard) -> None:
         Output("ran", "data"),
         Input("state", "data"),
         Input("mode", "data"),
+        State("drawn", "data"),
     )
-    def show(said: dict[str, Any] | None, mode: str | None) -> tuple[Any, ...]:
-        if said is None or mode is None:
+    def show(said: dict[str, Any] | None, mode: str | None, drawn: str | None) -> tuple[Any, ...]:
+        recoloured = ctx.triggered_id == "mode" and said is not None and drawn == said["query"]
+        if said is None or mode is None or recoloured:  # what is drawn, the browser recolours by itself
             raise PreventUpdate
         return *dashboard.shown(said, mode), said | {"mode": mode}
 
-    @app.callback(Output("curves", "children"), Input("ran", "data"), State("client", "data"))
+    @app.callback(
+        Output("curves", "children"), Output("drawn", "data"), Input("ran", "data"), State("client", "data")
+    )
     def draw(ran: dict[str, Any] | None, client: str) -> Any:
         if ran is None:
             raise PreventUpdate
         drawn = dashboard.curves(ran, ran["mode"], client)
-        return no_update if drawn is None else drawn
-
-
-def _connect_browser(app: dash.Dash) -> None:
-    """Connect what the browser does by itself: assets/dashboard.js."""
-
-    def own(name: str) -> ClientsideFunction:
-        return ClientsideFunction("servesim", name)
-
-    app.clientside_callback(
-        own("mode"), Output("mode", "data"), Input("toggle", "n_clicks"), State("mode", "data")
-    )
-    app.clientside_callback(
-        own("panels"), Output("page", "className"), Input("state", "data"), Input("side", "value")
-    )
-    app.clientside_callback(
-        own("copy"),
-        Output("copy", "children"),
-        Input("copy", "n_clicks"),
-        Input("command", "children"),
-        prevent_initial_call=True,
-    )
-    app.clientside_callback(
-        own("shown"),
-        Output({"type": "curve", "name": ALL}, "figure"),
-        Input("shown", "value"),
-        State({"type": "curve", "name": ALL}, "figure"),
-        prevent_initial_call=True,
-    )
-    app.clientside_callback(
-        own("picked"),
-        Output("picked", "children"),
-        Input({"type": "curve", "name": ALL}, "clickData"),
-        State({"type": "curve", "name": ALL}, "figure"),
-        prevent_initial_call=True,
-    )
+        return (no_update, no_update) if drawn is None else (drawn, ran["query"])

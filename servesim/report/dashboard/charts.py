@@ -35,6 +35,9 @@ from servesim.results.statistics import PERCENTILES
 #: Heights in pixels: two rows of small charts go onto a laptop's screen.
 SMALL, LARGE = 220, 340
 
+#: Ticks that a small chart has room for.
+_TICKS = 7
+
 _DASHES = ("solid", "dash")
 
 #: Legends in a corner of small charts that their curves leave free.
@@ -63,7 +66,8 @@ def distributions(times: Mapping[str, pd.DataFrame], latency: Latency, limit_s: 
         x=latency.axis,
         y="Share of requests",
         height=SMALL,
-        xaxis=Scale.around(np.concatenate(drawn) if drawn else np.empty(0), True).axis(),
+        xaxis=Scale.around(np.concatenate(drawn) if drawn else np.empty(0), True).axis(_TICKS)
+        | {"tickangle": 0},
         yaxis={"tickformat": ".0%", "range": [0, 1.02]},
         showlegend=len(known) > 1,
         legend=_INSIDE["left"],
@@ -105,9 +109,17 @@ def names(drawing: Drawing) -> list[str]:
 
 
 def _chart(drawing: Drawing, x: Metric, y: Metric, height: int, *, front: bool = False) -> go.Figure:
-    """Return one figure against another; its ``meta`` has the command of each point."""
+    """Return one figure against another; its ``meta`` has the command of each point.
+
+    Intervals over the seeds are left out where there are too many; bounds never are.
+    """
     points = drawing.points
-    figure = curves(points, x, y, drawing.chosen, limits=drawing.limits, front=front, height=height)
+    target = drawing.target if y == ATTAINMENT else None
+    figure = curves(
+        points, x, y, drawing.chosen, limits=drawing.limits, front=front, target=target, height=height
+    )
+    if not drawing.bands and _is_certain(drawing.sweep.table):
+        figure.data = [trace for trace in figure.data if trace.name != "interval"]
     return figure.update_layout(meta=[commands[0] for commands in points.commands])
 
 

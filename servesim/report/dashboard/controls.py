@@ -16,6 +16,9 @@ from servesim.report.dashboard.state import KINDS, B, Demand, Setup, State, Valu
 SLIDER = "-slider"
 
 _AS_IS = "the model's"
+#: Lengths whose files say all there is to say, and those that the controls below the menu set.
+LENGTHS = ("conversation", "code", "reasoning", "long_context", "fixed")
+
 _DTYPES = ("bf16", "fp8", "int4")
 
 
@@ -47,11 +50,18 @@ class Control:
         return html.Div(parts, className="control half" if self.half else "control", id=f"{name}-control")
 
     def _menu(self, name: str, value: Value) -> dcc.Dropdown:
-        options: list[Any] = [{"label": self.empty, "value": ""}] if self.empty else []
-        options += [{"label": option, "value": _typed(name, option)} for option in self.options]
         return dcc.Dropdown(
-            id=name, options=options, value=in_control(name, value), clearable=False, searchable=False
+            id=name,
+            options=self.offered(name),
+            value=in_control(name, value),
+            clearable=False,
+            searchable=False,
         )
+
+    def offered(self, name: str) -> list[dict[str, Any]]:
+        """Return what the menu offers: labels and values."""
+        empty = [{"label": self.empty, "value": ""}] if self.empty else []
+        return empty + [{"label": option, "value": _typed(name, option)} for option in self.options]
 
     def _slider(self, name: str, value: Value) -> list[dcc.Slider]:
         if self.ends is None:
@@ -89,7 +99,7 @@ def _controls() -> dict[str, Control]:
         "decode": Control("Decode replicas"),
         "price": Control("$ per GPU-hour (empty: the GPU's own)", ends=(0.2, 20.0), empty="own", half=False),
         "rate": Control("Requests per second", ends=(0.1, 200.0), half=False),
-        "lengths": Control("Lengths", ("conversation", "code", "fixed"), half=False),
+        "lengths": Control("Lengths", LENGTHS, half=False),
         "input": Control("Tokens in"),
         "output": Control("Tokens out"),
         "requests": Control("Requests"),
@@ -108,6 +118,18 @@ CONTROLS: dict[str, Control] = _controls()
 #: The names of all controls, and of those with a slider.
 VALUES = tuple(KINDS)
 SLIDERS = tuple(name for name in VALUES if name != "sweep" and CONTROLS[name.removeprefix(B)].ends)
+
+
+#: The names of all menus.
+MENUS = tuple(name for name in VALUES if name == "sweep" or CONTROLS[name.removeprefix(B)].options)
+
+
+def options(name: str, value: Value, sweeps: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what a menu offers; a value of a URL that is not among it is added, so that it is kept."""
+    offered = _views(sweeps) if name == "sweep" else CONTROLS[name.removeprefix(B)].offered(name)
+    shown = in_control(name, value)
+    known = any(each["value"] == shown for each in offered)
+    return offered if known else [*offered, {"label": str(shown), "value": shown}]
 
 
 def in_control(name: str, value: Value) -> Value:
@@ -150,12 +172,12 @@ def sidebar(sweeps: Sequence[str]) -> html.Div:
 
 def _view(sweeps: Sequence[str]) -> list[Any]:
     """Return the menu of what is shown; there is nothing to choose without sweeps."""
-    options = [
-        {"label": "What-if", "value": ""},
-        *({"label": name, "value": name} for name in sweeps),
-    ]
-    menu = dcc.Dropdown(id="sweep", options=options, value="", clearable=False, searchable=False)
+    menu = dcc.Dropdown(id="sweep", options=_views(sweeps), value="", clearable=False, searchable=False)
     return [html.Div(menu, id="view", className="" if sweeps else "unused")]
+
+
+def _views(sweeps: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"label": "What-if", "value": ""}, *({"label": name, "value": name} for name in sweeps)]
 
 
 def _sides() -> list[Any]:

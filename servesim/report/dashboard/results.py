@@ -10,7 +10,7 @@ from urllib.parse import quote
 from dash import dcc, html
 from rich.console import Console
 
-from servesim.check import Problem
+from servesim.check import Problem, listed
 from servesim.report.dashboard.charts import Titled, distributions, names, themed
 from servesim.report.dashboard.state import State
 from servesim.report.dashboard.whatif import Answer
@@ -49,6 +49,7 @@ _TILES = (
 )
 _CONFIG = {"displayModeBar": False, "responsive": True}
 _WIDTH = 110
+_MISSED = "SLO missed"
 
 
 def results(answers: Mapping[str, Answer], state: State, mode: Mode) -> list[Any]:
@@ -83,7 +84,9 @@ def summaries(answers: Mapping[str, Answer]) -> list[Any]:
 def problem_list(problems: Sequence[Problem], letter: str = "") -> html.Div:
     """Return what is wrong with the input; of a model that does not fit, this is the memory sheet."""
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-    heading = f"{count} in the input{f' of configuration {letter}' if letter else ''}"
+    of = f" of configuration {letter}" if letter else ""
+    unfit = all(" does not fit on " in problem.message for problem in problems)
+    heading = f"The model{of} does not fit on its GPUs" if unfit else f"{count} in the input{of}"
     return html.Div(
         [html.H3(heading), *(html.Pre(str(problem)) for problem in problems)], className="card problems"
     )
@@ -125,7 +128,8 @@ def _latencies(known: Mapping[str, Answer], state: State, mode: Mode) -> html.Di
     limits = {"ttft_s": state.demand.ttft, "tpot_s": state.demand.tpot}
     times = {letter: answer.times for letter, answer in known.items()}
     drawn = []
-    for latency in LATENCIES:
+    for each in LATENCIES:
+        latency = each.suited([part[each.column] for part in times.values()])
         given = limits.get(latency.column)
         limit_s = None if given is None else float(given)
         title = f"{latency.title}: share of requests" + (
@@ -155,10 +159,12 @@ def _tile(title: str, unit: str, metric: Metric, figures: Mapping[str, Mapping[s
                 html.Span(letter, className=f"letter {letter}") if len(values) > 1 else "",
                 _said(value, metric),
             ],
-            className="value",
+            className="value missed" if metric is ATTAINMENT and _missed(figures[letter]) else "value",
         )
         for letter, value in values.items()
     ]
+    if metric is ATTAINMENT:
+        unit = _target(figures) or unit
     if set(values) == {"A", "B"}:
         rows.append(_difference(values["A"], values["B"], metric))
     return html.Div(
@@ -166,6 +172,24 @@ def _tile(title: str, unit: str, metric: Metric, figures: Mapping[str, Mapping[s
         className="tile",
         title=metric.definition,
     )
+
+
+def _missed(figures: Mapping[str, Any]) -> bool:
+    return figures.get("goodput.met") is False
+
+
+def _target(figures: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the share of requests that is asked for, and who misses it; empty without limits."""
+    if all(each.get("goodput.met") is None for each in figures.values()):
+        return ""
+    target = _share(next(iter(figures.values()))["goodput.target"])
+    missed = [letter for letter, each in figures.items() if _missed(each)]
+    who = f" by {listed(missed, 'and')}" if len(figures) > 1 else ""
+    return f"missed{who}: target {target}" if missed else f"met: target {target}"
+
+
+def _share(target: float) -> str:
+    return f"{100 * target:.6g}%"
 
 
 def _said(value: float | None, metric: Metric) -> str:
@@ -178,8 +202,8 @@ def _difference(a: float | None, b: float | None, metric: Metric) -> html.Div:
         return html.Div("-", className="difference")
     change = b - a
     better = "" if change == 0 else "better" if change * metric.best > 0 else "worse"
-    share = f" ({change / a:+.1%})" if a and metric.unit != "%" else ""
-    return html.Div(f"{_signed(change, metric)}{share}", className=f"difference {better}", title="B less A")
+    share = [html.Span(f" ({change / a:+.1%})")] if a and metric.unit != "%" else []
+    return html.Div([_signed(change, metric), *share], className=f"difference {better}", title="B less A")
 
 
 def _signed(change: float, metric: Metric) -> str:
@@ -200,15 +224,18 @@ def _remarks(known: Mapping[str, Answer]) -> Iterator[html.Div]:
         for note, letters in said.items()
     ]
     if lines:
-        yield html.Div([html.Div(line) for line in lines], className="remarks")
+        yield html.Div(
+            [html.Div(line, className="missed" if _MISSED in line else "") for line in lines],
+            className="remarks",
+        )
 
 
 def _notes(summary: Mapping[str, Any]) -> Iterator[str]:
     if not summary["accounting"]["clean"]:
         yield "not clean: requests were dropped, timed out or left over"
     if summary["goodput"]["met"] is False:
-        target = f"{100 * summary['goodput']['target']:.6g}%"
-        yield f"SLO missed: less than {target} of the requests are within its limits"
+        target = _share(summary["goodput"]["target"])
+        yield f"{_MISSED}: less than {target} of the requests are within its limits"
     yield from notes(summary, ())
 
 

@@ -127,6 +127,21 @@ class State:
         b = _part(Setup, {**vars(a), **{n[len(B) :]: v for n, v in values.items() if n.startswith(B)}})
         return cls(a, b if compare else None, _part(Demand, values), _part(View, values))
 
+    def shows(self, name: str) -> bool:
+        """Tell whether a control is seen: what cannot be seen to be corrected is not asked for, either.
+
+        A name that is no control's counts as seen.
+        """
+        if name not in KINDS:
+            return True
+        if self.view.sweep or name in _OF_SWEEPS:
+            return name in _OF_SWEEPS and (name != "sweep_price" or self.view.sweep is not None)
+        if name.startswith(B):
+            return self.b is not None and _shows(self.b, name[len(B) :])
+        if name in ("input", "output"):
+            return self.demand.lengths == "fixed"
+        return _shows(self.a, name)
+
     def query(self) -> str:
         """Return the state as the query string of a URL, with its question mark; empty at the start."""
         said = [
@@ -209,6 +224,13 @@ def _read(kind: type, text: str) -> Value:
         raise ValueError
     return value
 
+
+def _shows(setup: Setup, name: str) -> bool:
+    return name not in (("prefill", "decode") if setup.pooled else ("replicas",))
+
+
+#: The controls that are seen beside a loaded sweep.
+_OF_SWEEPS = ("sweep", "sweep_price", "ttft", "tpot", "attainment")
 
 _WORDS = {int: "a whole number", float: "a number"}
 

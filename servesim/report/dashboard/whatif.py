@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import floor
 from threading import Lock
 from typing import Any
 
@@ -118,5 +119,6 @@ class WhatIfs:
             isinstance(workload, Synthetic)
             and (tokens := requests * sum(workload.lengths.mean)) > MOST_TOKENS
         ):
-            message = f"{tokens:,.0f} tokens; a what-if has at most {MOST_TOKENS:,.0f}; {_BY_COMMAND}"
+            message = f"{tokens:,.0f} tokens; a what-if has at most {MOST_TOKENS:,.0f}: send "
+            message += f"{floor(requests * MOST_TOKENS / tokens):,} requests, or {_BY_COMMAND}"
             yield Problem("workload", None, message)

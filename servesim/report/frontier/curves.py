@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from servesim.frontier.knee import knee
 from servesim.report.frontier.bands import band
+from servesim.report.frontier.bounds import region, with_target
+from servesim.report.frontier.fronts import fronts
 from servesim.report.frontier.points import CLEAN, FAILED, SATURATED
 from servesim.report.frontier.style import Style
 from servesim.report.frontier.view import View
 from servesim.report.metrics import Metric
 from servesim.report.scale import Scale
-from servesim.report.theme import GREEN, NEUTRAL, blank, faint, plain
+from servesim.report.theme import NEUTRAL, blank, faint, plain
 
 Floats = NDArray[np.float64]
 Trace = dict[str, Any]
@@ -35,6 +37,8 @@ def curves(
     limits: Mapping[str, float] | None = None,
     front: bool = False,
     knees: bool = False,
+    target: float | None = None,
+    bands: bool = True,
     height: int = 400,
 ) -> go.Figure:
     """Return a curve per configuration, along its loads.
@@ -46,22 +50,24 @@ def curves(
         y: the figure on the vertical axis.
         chosen: the style of each configuration.
         limits: the SLO in seconds, by name; where an axis is bounded by one of them, the good side is shaded.
-        front: whether to emphasise the Pareto front of all configurations.
+        front: whether to emphasise the Pareto front of all configurations, of each traffic its own.
         knees: whether to ring the knee of each curve that meets the SLO somewhere.
+        target: what the vertical figure is to reach, in the unit of the table: a line.
+        bands: whether intervals are seen from the start.
         height: of the figure, in pixels.
 
     """
     view = View(points, x, y)
     there, joined = view.there, view.joined()
     emphasised = view.front if front else np.zeros(len(points), bool)
-    scales = [view.scale(metric) for metric in (x, y)]
+    scales = [view.scale(x), view.scale(y, [] if target is None else [y.scale * target])]
     boxes = _boxes(view, scales)
     figure = blank(x=x.title, y=y.title, height=height, xaxis=scales[0].axis(), yaxis=scales[1].axis())
-    traces = [_front(view, emphasised)] if emphasised.any() else []
+    traces = list(fronts(view, emphasised))
     for config, style in enumerate(chosen):
         own = np.flatnonzero((points.config == config).to_numpy() & there)
         if len(own):
-            traces += _bands(config, style, boxes, scales, own, joined)
+            traces += _bands(config, style, boxes, scales, own, joined, bands)
             traces += _lines(config, style, view, own, joined)
             traces.append(_markers(config, style, view, own, emphasised if front else None))
     if knees:
@@ -71,7 +77,8 @@ def curves(
             trace for config, style in enumerate(chosen) for trace in _failed(config, style, view, scales)
         ]
     figure.add_traces(traces)
-    return figure.update_layout(showlegend=False, shapes=_region(x, y, limits or {}, scales))
+    figure.update_layout(showlegend=False, shapes=region(x, y, limits or {}, scales))
+    return figure if target is None else with_target(figure, y, target)
 
 
 def _boxes(view: View, scales: Sequence[Scale]) -> list[tuple[float, float, float, float]]:
@@ -85,7 +92,13 @@ def _boxes(view: View, scales: Sequence[Scale]) -> list[tuple[float, float, floa
 
 
 def _bands(
-    config: int, style: Style, boxes: Sequence[Any], scales: Sequence[Scale], own: Any, joined: Any
+    config: int,
+    style: Style,
+    boxes: Sequence[Any],
+    scales: Sequence[Scale],
+    own: Any,
+    joined: Any,
+    seen: bool,
 ) -> list[Trace]:
     """Return the band of a configuration; where the load is exact, with whiskers at the points."""
     exact = all(boxes[row][0] == boxes[row][1] for row in own)
@@ -107,6 +120,7 @@ def _bands(
             "line": {"width": 1 if exact else 0, "color": faint(style.colour, 0.3)},
             "hoverinfo": "skip",
             "name": "interval",
+            "visible": seen,
             "legendgroup": f"c{config}",
         }
     ]
@@ -172,21 +186,6 @@ def _markers(config: int, style: Style, view: View, own: Any, front: Any) -> Tra
     }
 
 
-def _front(view: View, front: NDArray[np.bool_]) -> Trace:
-    """Return the front as steps: up to each point, what can be had is the best at or beyond it."""
-    x, y = (view.values(metric)[front] for metric in (view.x, view.y))
-    order = np.lexsort((y, x))
-    return {
-        "type": "scatter",
-        "x": x[order],
-        "y": y[order],
-        "mode": "lines",
-        "line": {"color": faint(NEUTRAL, 0.45), "width": 6, "shape": "vh" if view.x.best > 0 else "hv"},
-        "hoverinfo": "skip",
-        "name": "Pareto front",
-    }
-
-
 def _knee(config: int, style: Style, view: View) -> list[Trace]:
     """Return a ring around the point at which a curve turns, if its configuration meets the SLO at all."""
     own = np.flatnonzero((view.points.config == config).to_numpy() & view.there)
@@ -228,16 +227,3 @@ def _failed(config: int, style: Style, view: View, scales: Sequence[Scale]) -> l
             "legendgroup": f"c{config}",
         }
     ]
-
-
-def _region(x: Metric, y: Metric, limits: Mapping[str, float], scales: Sequence[Scale]) -> list[Trace]:
-    """Return the part of the plot that lies within the limits of the SLO, as a shape."""
-    bounds = [metric.bound(limits[metric.limit]) if metric.limit in limits else None for metric in (x, y)]
-    (x0, x1), (y0, y1) = (
-        scale.ends if bound is None else scale.within(bound, metric.best)
-        for bound, metric, scale in zip(bounds, (x, y), scales, strict=True)
-    )
-    if bounds == [None, None] or x0 >= x1 or y0 >= y1:
-        return []
-    look = {"fillcolor": faint(GREEN, 0.1), "line": {"width": 1, "color": faint(GREEN, 0.6), "dash": "dot"}}
-    return [{"type": "rect", "layer": "below", "x0": x0, "x1": x1, "y0": y0, "y1": y1, **look}]

@@ -12,13 +12,17 @@ from servesim.report.frontier.details import Details, details, hover
 from servesim.report.frontier.points import CLEAN, LOADS, drawn_points, load_of
 from servesim.report.frontier.style import Style, styles
 from servesim.report.frontier.view import View
-from servesim.report.metrics import COST, INTERACTIVITY, OUTPUT, Metric, metric
+from servesim.report.metrics import ATTAINMENT, COST, INTERACTIVITY, OUTPUT, Metric, metric
 from servesim.report.page import Chart
 
 #: What the SLO can limit: its short name, and the factor to the unit that it is told in.
 LIMITS = {"ttft_s": ("TTFT", 1.0, "s"), "tpot_s": ("TPOT", 1e3, "ms"), "e2e_s": ("E2E", 1.0, "s")}
 
-_WIDE = 30  # highest over lowest load from which an axis is logarithmic
+_WIDE = 10  # highest over lowest load beyond which an axis is logarithmic
+_MANY = 6  # configurations from which on bands, drawn over each other, hide more than they show
+#: The share of simulated time that lies outside the calibrated ranges.
+EXTRAPOLATED = "calibration.extrapolated"
+
 _SHADED = "Shaded: where the figure shown is within the limit of the SLO."
 
 
@@ -61,7 +65,8 @@ class Drawing:
     def of(cls, sweep: Sweep) -> Drawing:
         """Return the drawing of a sweep."""
         load = load_of(sweep.table, sweep.declared_load)
-        points = drawn_points(sweep.table, load, sweep.compare)
+        outside = [EXTRAPOLATED] if EXTRAPOLATED in sweep.table else []
+        points = drawn_points(sweep.table, load, [*sweep.compare, *outside])
         said = details(points, sweep.table)
         points["text"] = hover(said)
         chosen = styles(points.config.nunique(), _ranked(points))
@@ -71,8 +76,20 @@ class Drawing:
         """Return the load as a figure, on a logarithmic axis where it spans much."""
         name, unit = LOADS.get(self.load or "", ("Load", str(self.load)))
         lowest, highest = self.points.load.min(), self.points.load.max()
-        wide = lowest > 0 and highest >= _WIDE * lowest
+        wide = lowest > 0 and highest > _WIDE * lowest
         return Metric("load", f"{name} ({unit})", unit, logarithmic=wide and not linear)
+
+    @property
+    def bands(self) -> bool:
+        """Whether intervals are seen before they are asked for."""
+        return len(self.chosen) < _MANY
+
+    @property
+    def target(self) -> float | None:
+        """The share of requests that is to meet the SLO, where all points share it."""
+        table = self.sweep.table
+        targets = set(table["goodput.target"].dropna()) if "goodput.target" in table else set()
+        return float(min(targets)) if len(targets) == 1 else None
 
     @property
     def metrics(self) -> list[Metric]:
@@ -82,14 +99,31 @@ class Drawing:
     def front(self, name: str, x: Metric, y: Metric, caption: str, *, wide: bool = False) -> Chart:
         """Return a chart of one figure against another, with the Pareto front."""
         height = 460 if wide else 400
-        figure = curves(self.points, x, y, self.chosen, limits=self.limits, front=True, height=height)
+        figure = curves(
+            self.points,
+            x,
+            y,
+            self.chosen,
+            limits=self.limits,
+            front=True,
+            bands=self.bands,
+            height=height,
+        )
         bounded = self.limits.keys() & {x.limit, y.limit}
         return Chart(name, figure, f"{caption} {_SHADED}" if bounded else caption, wide)
 
     def loaded(self, name: str, y: Metric, caption: str, *, knees: bool = False) -> Chart:
-        """Return a chart of a figure against the load; knees are those of curves on linear axes."""
-        x = self.load_axis(linear=knees)
-        figure = curves(self.points, x, y, self.chosen, limits=self.limits, knees=knees)
+        """Return a chart of a figure against the load; the SLO's target is a line in its attainment."""
+        figure = curves(
+            self.points,
+            self.load_axis(),
+            y,
+            self.chosen,
+            limits=self.limits,
+            knees=knees,
+            target=self.target if y == ATTAINMENT else None,
+            bands=self.bands,
+        )
         return Chart(name, figure, f"{caption} {_SHADED}" if y.limit in self.limits else caption)
 
 

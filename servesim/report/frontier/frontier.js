@@ -1,7 +1,8 @@
 "use strict";
 (() => {
   const points = JSON.parse(document.getElementById("points").textContent);
-  const switches = Array.from(document.querySelectorAll("#legend button"));
+  const switches = Array.from(document.querySelectorAll("#legend [data-config]"));
+  const bands = document.getElementById("bands");
   const panel = document.getElementById("panel");
   const drawn = [];
 
@@ -54,7 +55,9 @@
   function seen(chart) {
     const shown = new Map(switches.map((each) => [each.dataset.config, each.getAttribute("aria-pressed") === "true"]));
     const indices = chart.data.map((_, index) => index).filter((index) => shown.has(chart.data[index].legendgroup));
-    const visible = indices.map((index) => shown.get(chart.data[index].legendgroup));
+    const banded = !bands || bands.getAttribute("aria-pressed") === "true";
+    const visible = indices.map((index) => shown.get(chart.data[index].legendgroup)
+      && (banded || chart.data[index].name !== "interval"));
     if (visible.some((each, at) => each !== (chart.data[indices[at]].visible ?? true))) {
       Plotly.restyle(chart, { visible }, indices);
     }
@@ -74,6 +77,11 @@
       switches.forEach((each, at) => { each.dataset.alone = !alone && at === index ? "yes" : ""; });
       press(switches.map((_, at) => alone || at === index));
     });
+  });
+
+  bands?.addEventListener("click", () => {
+    bands.setAttribute("aria-pressed", bands.getAttribute("aria-pressed") !== "true");
+    drawn.forEach(seen);
   });
 
   document.addEventListener("drawn", ({ detail: chart }) => {

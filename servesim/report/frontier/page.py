@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from servesim.frontier.replications import compared, settings
 from servesim.report.frontier.compare import differences, side_by_side
 from servesim.report.frontier.curves import curves
-from servesim.report.frontier.drawing import LIMITS, Drawing, Sweep
+from servesim.report.frontier.drawing import EXTRAPOLATED, LIMITS, Drawing, Sweep
 from servesim.report.frontier.style import MOST_STYLES, legend
 from servesim.report.frontier.tables import best_points, definitions, every_point, failures
+from servesim.report.frontier.view import DIFFERENCE
 from servesim.report.metrics import (
+    ATTAINMENT,
     COST,
     GOODPUT,
     GOODPUT_PER_GPU,
@@ -63,6 +65,7 @@ def _lead(drawing: Drawing) -> Iterator[str]:
     if sweep.same:
         yield f"The same in all: {' '.join(sweep.same)}"
     yield _objective(drawing)
+    yield from _outside(points)
     if seeds == 1:
         yield "One seed: there are no intervals, and small differences may be chance."
     if (extra := points.config.nunique() - MOST_STYLES) > 0:
@@ -71,6 +74,25 @@ def _lead(drawing: Drawing) -> Iterator[str]:
             f"first; the other {extra} are grey, and hovering tells them apart."
         )
 
+
+def _outside(points: pd.DataFrame) -> Iterator[str]:
+    """Yield of which configurations how much of the time is extrapolated, the most of their loads."""
+    if EXTRAPOLATED not in points:
+        return
+    worst = points.groupby("config").agg(label=("label", "first"), share=(EXTRAPOLATED, "max"))
+    told = worst[worst.share >= _TOLD].sort_values("share", ascending=False, kind="stable")
+    if told.empty:
+        return
+    shares = zip(told.label, told.share, strict=True)
+    said = [f"{label}: {percent(float(share), 0)}" for label, share in islice(shares, _NAMED)]
+    if len(told) > _NAMED:
+        said.append(f"{len(told) - _NAMED} more: up to {percent(told.share.iloc[_NAMED], 0)}")
+    rest = f"; less than {percent(_TOLD, 0)} of the others" if len(told) < len(worst) else ""
+    yield f"Simulated time outside the calibrated ranges, at worst: {', '.join(said)}{rest}."
+
+
+#: Share of simulated time from which on it is told to lie outside the calibrated ranges, and of how many.
+_TOLD, _NAMED = 0.01, 6
 
 _WENT = {"clean": "clean", "not_clean": "lost requests", "failed": "failed"}
 
@@ -92,7 +114,7 @@ def _sections(drawing: Drawing) -> Iterator[Section]:
     table = drawing.sweep.table
     asks = bool(drawing.points.met.any() or drawing.limits)
     yield Section("Best points", [best_points(drawing.points, drawing.load, drawing.chosen, asks)])
-    keyed: list[Part] = [Markup(legend(drawing.points, drawing.chosen))]
+    keyed: list[Part] = [Markup(legend(drawing.points, drawing.chosen, drawing.bands))]
     parts = [*(_side_by_side(drawing) if drawing.load is None else []), *_frontiers(drawing)]
     parts += _over_load(drawing) if drawing.load else []
     parts += _differences(drawing)
@@ -142,7 +164,7 @@ def _frontiers(drawing: Drawing) -> list[Part]:
 
 
 def _over_load(drawing: Drawing) -> list[Part]:
-    rings = "Rings mark knees, where a curve is farthest from the straight line between its ends."
+    rings = "Rings mark knees: there a curve, on linear axes, is farthest from the line between its ends."
     good = [
         drawing.loaded(name, y, f"Requests per second that met every limit of the SLO. {rings}", knees=True)
         for name, y in (("whole cluster", GOODPUT), ("per GPU", GOODPUT_PER_GPU))
@@ -154,8 +176,15 @@ def _over_load(drawing: Drawing) -> list[Part]:
     ]
     return [
         Choice("Goodput against load", good),
-        Choice("Latency and throughput against load", shown, wide=True),
+        *_attainment(drawing),
+        Choice("Latency and throughput against load", shown),
     ]
+
+
+def _attainment(drawing: Drawing) -> Iterator[Part]:
+    if drawing.points[ATTAINMENT.column].notna().any():
+        line = " The line is the target of the SLO." if drawing.target is not None else ""
+        yield drawing.loaded("Attainment against load", ATTAINMENT, _sentence(ATTAINMENT.definition) + line)
 
 
 def _side_by_side(drawing: Drawing) -> list[Part]:
@@ -198,7 +227,7 @@ def _difference(drawing: Drawing, each: Metric, rows: pd.DataFrame, baseline: st
         return Chart(each.name, differences(rows, each, baseline, drawing.chosen), caption)
     named = rows.rename(columns={"low": "difference.low", "high": "difference.high"})
     named["text"] = [f"<b>{label}</b>" for label in named.label]
-    change = Metric("difference", f"{each.title}: difference", each.unit, each.scale)
+    change = Metric(DIFFERENCE, f"{each.title}: difference", each.unit, each.scale)
     return Chart(each.name, curves(named, drawing.load_axis(), change, drawing.chosen), caption)
 
 
@@ -210,10 +239,6 @@ def _notes(table: pd.DataFrame) -> Iterator[str]:
     versions = sorted(set(table["scenario.version"].dropna())) if "scenario.version" in table else []
     if versions:
         yield f"Made by servesim {', '.join(versions)}."
-    column = "calibration.extrapolated"
-    if column in table and np.nanmax(table[column].to_numpy(float), initial=0.0) > 0:
-        worst = percent(float(table[column].max()))
-        yield f"Up to {worst} of the simulated time of a point lies outside the calibrated ranges."
 
 
 def write_page(folder: Path, study: Study, table: pd.DataFrame, path: Path | None = None) -> Path:

@@ -21,6 +21,9 @@ LOADS = {
 #: How well-known keys are called in labels.
 _FIELD = {"tensor_parallel_size": "TP"}
 
+#: What keys of the traffic start with.
+_TRAFFIC = "workload"
+
 CLEAN, SATURATED, UNCLEAN, FAILED = "clean", "saturated", "not clean", "failed"
 
 
@@ -37,6 +40,7 @@ def drawn_points(table: pd.DataFrame, load: str | None, metrics: Sequence[str] =
     of every metric of ``SHOWN`` and ``metrics``:
 
     - ``config``: the number of the configuration, in the order of the table; ``label``: what sets it apart;
+    - ``traffic``: what it is asked to serve, of all that the study asks; empty where that is one thing;
     - ``load``: as a number, NaN in a study without;
     - ``seeds``, ``failed``, ``unclean``, ``met``: how many were run, have no figures, lost requests, and met
       the SLO; ``saturated``: the share of those with figures that is;
@@ -54,6 +58,7 @@ def drawn_points(table: pd.DataFrame, load: str | None, metrics: Sequence[str] =
     points["config"] = points.groupby([key for key in keys if key != load], sort=False, dropna=False).ngroup()
     points["load"] = points[load].astype(float) if load else np.nan
     points["label"] = _labels(points, keys, load)
+    points["traffic"] = _labels(points, [key for key in keys if key.startswith(_TRAFFIC)], load, "")
     points["hole"] = points.failed > 0
     points["state"] = np.select(
         [points.failed == points.seeds, (points.failed > 0) | (points.unclean > 0), points.saturated >= 0.5],
@@ -92,13 +97,15 @@ def written(value: Any) -> str:
     return f"{value:g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
-def _labels(points: pd.DataFrame, keys: Sequence[str], load: str | None) -> list[str]:
-    """Return of each point what sets its configuration apart from the others."""
+def _labels(
+    points: pd.DataFrame, keys: Sequence[str], load: str | None, alone: str = "all points"
+) -> list[str]:
+    """Return of each point what sets it apart from the others by these keys; ``alone`` where nothing does."""
     apart = [key for key in keys if key != load and points[key].nunique(dropna=False) > 1]
     names = short_names(apart)
     columns = [[_said(key, names[key], value) for value in points[key]] for key in apart]
     rows = zip(*columns, strict=True) if columns else ([] for _ in range(len(points)))
-    return [", ".join(text for text in row if text) or "all points" for row in rows]
+    return [", ".join(text for text in row if text) or alone for row in rows]
 
 
 def _said(key: str, name: str, value: Any) -> str:

@@ -60,8 +60,11 @@ def _style(index: int) -> Style:
     return Style(colour(index), symbol(index + turn * (len(SYMBOLS) // 2)), _DASHES[turn % len(_DASHES)])
 
 
-def legend(points: pd.DataFrame, chosen: Sequence[Style]) -> str:
-    """Return the legend of all charts as HTML: a switch per configuration, and the key of the states."""
+def legend(points: pd.DataFrame, chosen: Sequence[Style], bands: bool = True) -> str:
+    """Return the legend of all charts as HTML: the key of the states, and a switch per configuration.
+
+    Where there are intervals, a switch shows or hides their bands; ``bands`` says whether they are seen.
+    """
     labels = points.groupby("config").label.first().tolist()
     switches = "".join(
         f'<button type="button" aria-pressed="true" data-config="c{config}" title="Click: show or hide; '
@@ -69,7 +72,14 @@ def legend(points: pd.DataFrame, chosen: Sequence[Style]) -> str:
         for config, label in enumerate(labels)
     )
     sticky = " sticky" if len(labels) <= MOST_STYLES else ""
-    return f'<div class="legend{sticky}" id="legend">{switches}<p>{_key(points)}</p></div>'
+    if _has_intervals(points):
+        pressed = f'aria-pressed="{str(bands).lower()}" title="Show or hide the intervals"'
+        switches += f'<button type="button" id="bands" {pressed}>bands</button>'
+    return f'<p class="key">{_key(points)}</p><div class="legend{sticky}" id="legend">{switches}</div>'
+
+
+def _has_intervals(points: pd.DataFrame) -> bool:
+    return bool(np.isfinite(points.filter(like=".low").to_numpy(float)).any())
 
 
 def _key(points: pd.DataFrame) -> str:
@@ -77,7 +87,8 @@ def _key(points: pd.DataFrame) -> str:
     dot = '<svg width="16" height="16" aria-hidden="true"><circle cx="8" cy="8" r="{r}" {how}/></svg>{text}'
     full, ring = 'fill="currentColor"', 'fill="none" stroke="currentColor" stroke-width="1.5"'
     halo = f'<svg width="30" height="16" aria-hidden="true"><path d="M0 8h30" stroke="{NEUTRAL}"'
-    halo += ' stroke-width="6" opacity=".45"/></svg>Pareto front, over all configurations'
+    whose = "fronts, one for each traffic" if points.traffic.nunique() > 1 else "front"
+    halo += f' stroke-width="6" opacity=".45"/></svg>Pareto {whose}, over all configurations'
     rows = [
         halo,
         dot.format(r=5.5, how=full, text="on it"),
@@ -92,6 +103,6 @@ def _key(points: pd.DataFrame) -> str:
         rows.append(f"{inner}requests lost, or seeds failed")
     if "failed" in states:
         rows.append("failed: a cross below its load; no line leads through it")
-    if np.isfinite(points.filter(like=".low").to_numpy(float)).any():
+    if _has_intervals(points):
         rows.append("bands: 95% intervals over the seeds")
     return "".join(f"<span>{row}</span>" for row in rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,9 @@ from servesim.report.metrics import Metric
 from servesim.report.scale import Scale
 
 Floats = NDArray[np.float64]
+
+#: The column of how far a configuration is from the baseline.
+DIFFERENCE = "difference"
 
 _REACH = 1.15  # of the highest point: bands that reach further are cut
 
@@ -41,20 +45,37 @@ class View:
         both: NDArray[np.bool_] = there[0] & there[1]
         return both
 
-    def scale(self, metric: Metric) -> Scale:
-        """Return the axis: as long as the points need it, and a little longer for their intervals."""
-        values = self.values(metric)[self.there]
+    def scale(self, metric: Metric, shown: Sequence[float] = ()) -> Scale:
+        """Return the axis: as long as the points need it, and a little longer for their intervals.
+
+        Of a difference, what counts is whether its interval holds 0, so that it is seen whole. ``shown`` has
+        a place on the axis, too.
+        """
+        there = self.there
+        values = np.append(self.values(metric)[there], shown)
+        if metric.column == DIFFERENCE:
+            ends = [self.values(metric, end)[there] for end in (".low", ".high")]
+            return Scale.around(np.concatenate([values, *ends]), False)
         if metric.logarithmic or not len(values):
             return Scale.around(values, metric.logarithmic)
-        highest = np.minimum(self.values(metric, ".high")[self.there].max(), _REACH * values.max())
+        highest = np.minimum(self.values(metric, ".high")[there].max(initial=0.0), _REACH * values.max())
+        if metric.unit == "%":
+            highest = min(highest, 100.0)
         return Scale.around(np.append(values, highest), False)
 
     @property
     def front(self) -> NDArray[np.bool_]:
-        """Say which points no other beats in both figures; only clean ones that are not saturated can."""
+        """Say which points none of the same traffic beats in both figures.
+
+        Only clean points that are not saturated can be.
+        """
         pairs = np.column_stack([self.values(self.x), self.values(self.y)])
         eligible = (self.points.state == CLEAN).to_numpy() & self.there
-        return on_front(np.where(eligible[:, None], pairs, np.nan), [self.x.best > 0, self.y.best > 0])
+        front = np.zeros(len(pairs), bool)
+        for traffic in self.points.traffic.unique():
+            own = eligible & (self.points.traffic == traffic).to_numpy()
+            front |= on_front(np.where(own[:, None], pairs, np.nan), [self.x.best > 0, self.y.best > 0])
+        return front
 
     def joined(self) -> NDArray[np.int64]:
         """Return the points from which a line leads to the next: to the next load, and through no hole."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import log10
 from typing import Any, NamedTuple
 
@@ -36,6 +37,9 @@ BINS, ENOUGH, FEWEST = 60, 20, 5
 
 PERCENTILES = (50, 90, 99)
 
+#: Times from which on milliseconds are hard to read.
+LONG_S = 10.0
+
 #: A limit so many times beyond the values is out of sight. An axis reaches this share of its length, or at
 #: least this factor, beyond what it shows.
 NEAR, MARGIN, LEAST_MARGIN = 3.0, 0.05, 1.05
@@ -58,6 +62,11 @@ class Latency(NamedTuple):
     def axis(self) -> str:
         """The title of its axis."""
         return f"{self.title} ({self.unit})"
+
+    def suited(self, values: Sequence[pd.Series]) -> Latency:
+        """Return the same latency in seconds where one of its values is of :data:`LONG_S` or more."""
+        longest_s = max((float(each.max()) for each in values if each.notna().any()), default=0.0)
+        return self._replace(unit="s") if longest_s >= LONG_S else self
 
     def drawn(self, values: pd.Series, limit_s: float | None) -> list[float]:
         """Return, in the unit, the ends of the positive values, and the limit where it is near them.

@@ -76,10 +76,11 @@ def _lead(run: Run) -> Iterator[str]:
 def _latencies(run: Run) -> Section:
     limits = run.summary["goodput"]["limits"]
     charts = []
-    for each in latency.LATENCIES:
-        known, limit_s = run.requests[each.column].dropna(), limits[each.column]
+    for usual in latency.LATENCIES:
+        known, limit_s = run.requests[usual.column].dropna(), limits[usual.column]
         if known.empty:
             continue
+        each = usual.suited([known])
         charts.append(
             Chart(f"{each.title}, distribution", latency.distribution(known, each, limit_s), each.meaning)
         )

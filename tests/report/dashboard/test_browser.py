@@ -15,7 +15,7 @@ from servesim import load, run, sweep
 from servesim.report.dashboard.loaded import load_folder
 from servesim.report.dashboard.whatif import WhatIfs
 from servesim.screen.figures import money, number
-from tests.browser import LAPTOP, browser, numbers  # noqa: F401
+from tests.browser import LAPTOP, numbers
 
 pytest.importorskip("dash", reason="needs dash, of the extra dashboard")
 
@@ -76,6 +76,11 @@ class Page:
         self.page.fill(f"#{name}", str(value))
         self.page.press(f"#{name}", "Enter")
 
+    def choose(self, name: str, option: str) -> None:
+        """Choose an option of a menu."""
+        self.page.click(f"#{name}")
+        self.page.get_by_role("option", name=option).click()
+
     def value(self, name: str) -> str:
         """Return what a number or a menu shows."""
         field = self.page.locator(f"#{name}")
@@ -119,7 +124,7 @@ def address(folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def context(browser: Any) -> Iterator[Any]:  # noqa: F811
+def context(browser: Any) -> Iterator[Any]:
     """One context for all pages, so that the scripts are fetched once."""
     made = browser.new_context(viewport=LAPTOP, color_scheme="light")
     made.set_default_timeout(30_000)
@@ -180,6 +185,7 @@ def test_moving_the_rate_redraws(opened: Callable[..., Page]) -> None:
 def test_a_model_that_does_not_fit_shows_the_memory_sheet(opened: Callable[..., Page]) -> None:
     page = opened("?model=llama3.1-405b", ready=".problems")
     said = page.page.locator(".problems").inner_text()
+    assert "The model does not fit on its GPUs" in said
     assert "does not fit on 4 GPU(s) a replica" in said
     assert "GB  weights" in said
     assert page.page.locator(".js-plotly-plot").count() == 0
@@ -196,6 +202,31 @@ def test_every_problem_of_a_state_is_listed(opened: Callable[..., Page]) -> None
     said = page.page.locator(".problems").inner_text()
     assert "speed = '1': there is no such control" in said
     assert "rate = 'fast': must be a number" in said
+    page.open("?gpu=bogus&tp=3&lengths=reasoning", ready=".problems")
+    assert "gpu = 'bogus': is not modelled" in page.page.locator(".problems").inner_text()
+    assert [page.value(name) for name in ("gpu", "tp", "lengths")] == ["bogus", "3", "reasoning"]
+    assert "gpu=bogus cluster.tensor_parallel_size=3" in page.page.locator("#command").inner_text()
+    page.check()
+
+
+def test_what_is_not_seen_blocks_nothing(opened: Callable[..., Page]) -> None:
+    page = opened("?price=abc", ready=".problems")
+    assert page.page.locator("#command").inner_text() == "servesim"
+    page.choose("sweep", "small")
+    page.page.wait_for_selector("#shown")
+    assert page.page.locator(".problems").count() == 0
+    assert page.page.locator("#command").inner_text() == ""
+    page.check()
+
+
+def test_a_gpu_that_is_changed_takes_its_own_price(opened: Callable[..., Page]) -> None:
+    page = opened(f"{QUICK}&price=15&compare=1")
+    page.page.click("#side label:has-text('B')")
+    page.choose("b-gpu", "h200-sxm")
+    page.until(
+        "servesim model=llama3.1-8b pricing.usd_per_gpu_hour=15 workload.requests=60\n"
+        "servesim model=llama3.1-8b gpu=h200-sxm workload.requests=60"
+    )
     page.check()
 
 
@@ -274,6 +305,10 @@ def test_the_buttons_copy_the_command_and_make_it_dark(opened: Callable[..., Pag
     light = page.page.evaluate(paper)
     page.page.click("#toggle")
     page.page.wait_for_function(f"(light) => ({paper})() !== light", arg=light)
+    papers = (
+        "() => Array.from(document.querySelectorAll('.js-plotly-plot'), (e) => e._fullLayout.paper_bgcolor)"
+    )
+    assert len(set(page.page.evaluate(papers))) == 1, "all charts change at once"
     page.check()
 
 

@@ -4,7 +4,18 @@ import pytest
 
 pytest.importorskip("dash", reason="needs dash, of the extra dashboard")
 
-from servesim.report.dashboard.controls import CONTROLS, SLIDERS, position, sidebar, slid
+from servesim.config.groups import Groups
+from servesim.report.dashboard.controls import (
+    CONTROLS,
+    LENGTHS,
+    MENUS,
+    SLIDERS,
+    in_control,
+    options,
+    position,
+    sidebar,
+    slid,
+)
 from servesim.report.dashboard.state import KINDS, B, State
 
 
@@ -19,6 +30,18 @@ def test_menus_offer_what_the_state_starts_with() -> None:
         if control.options:
             value = State().values()[name]
             assert (str(value) in control.options) if value is not None else control.empty
+
+
+@pytest.mark.parametrize("name", MENUS)
+@pytest.mark.parametrize("value", ["bogus", 3, None])
+def test_a_menu_offers_what_it_holds(name: str, value: str | int | None) -> None:
+    offered = [each["value"] for each in options(name, value, ["a sweep"])]
+    assert offered.count(in_control(name, value)) == 1
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_all_lengths_on_offer_are_configuration_files(lengths: str) -> None:
+    assert lengths in Groups.of(None).options("workload/lengths")
 
 
 @pytest.mark.parametrize("name", SLIDERS)

@@ -172,3 +172,17 @@ def test_two_pools_of_a_disaggregated_cluster_have_the_same_parallelism() -> Non
         "servesim cluster.prefill.tensor_parallel_size=8 cluster.decode.tensor_parallel_size=8 "
         "scheduler=disaggregated cluster.prefill.replicas=3"
     )
+
+
+@given(STATES)
+def test_what_a_configuration_has_not_is_not_seen(state: State) -> None:
+    seen = {name for name in KINDS if state.shows(name)}
+    assert state.shows("no control")
+    assert {"sweep", "ttft", "tpot", "attainment"} <= seen
+    if state.view.sweep:
+        assert "price" not in seen
+        return
+    assert "sweep_price" not in seen
+    assert ("replicas" in seen, "prefill" in seen) == (state.a.pooled, not state.a.pooled)
+    assert ("b-price" in seen) == (state.b is not None)
+    assert ("input" in seen) == (state.demand.lengths == "fixed")

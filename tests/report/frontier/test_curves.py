@@ -132,6 +132,19 @@ def test_the_front_is_the_pareto_front_of_all_clean_points(x, y, kind):
     assert sorted(largest) == front.index.tolist()
 
 
+def test_each_traffic_has_a_front_of_its_own_points_alone():
+    table = sweep_table(rates=RATES).rename(columns={"gpu": "workload.lengths.input"})
+    points = points_of(table)
+    fronts = [
+        trace for trace in drawn(points, INTERACTIVITY, OUTPUT, front=True).data if "front" in trace.name
+    ]
+    assert ["".join(trace.text) for trace in fronts] == ["input=h100", "input=l40s"]
+    for trace, (_, own) in zip(fronts, points.groupby("traffic"), strict=True):
+        own = own[on_front(own[[INTERACTIVITY.column, OUTPUT.column]].to_numpy(), [True, True])]
+        assert set(trace.y) == set(own[OUTPUT.column] * OUTPUT.scale)
+    assert len({tuple(trace.y) for trace in fronts}) == 2
+
+
 def test_no_point_of_the_front_is_fainter_than_one_behind_it():
     points = made()
     opacities = {True: set(), False: set()}

@@ -5,11 +5,12 @@ from time import process_time
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
 from servesim.report.frontier.drawing import Sweep, limits_of
 from servesim.report.frontier.page import sweep_page
-from servesim.report.page import Choice
+from servesim.report.page import Chart, Choice
 from tests.browser import Open, Opened, numbers
 from tests.report.frontier.made import ERROR, INTERACTIVITY, OUTPUT, RATE, TTFT, sweep_table
 
@@ -42,10 +43,14 @@ def charted(opened: Opened, chart: int) -> list[dict[str, object]]:
     return [trace for trace in opened.traces()[chart] if trace["name"] not in kinds]
 
 
-@pytest.mark.parametrize("mode", ["light", "dark"])
-def test_the_traces_hold_the_means_of_the_table(tmp_path: Path, open_page: Open, mode: str) -> None:
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory, open_shared: Open) -> Opened:
+    """The page of the usual sweep."""
+    return open_shared(written(usual(), tmp_path_factory.mktemp("usual")))
+
+
+def test_the_traces_hold_the_means_of_the_table(opened: Opened) -> None:
     sweep = usual()
-    opened = open_page(written(sweep, tmp_path), mode)
     opened.check()
     known = sweep.table[sweep.table.status == "clean"]
     means = known.groupby(["variant", "gpu", RATE])[[INTERACTIVITY, OUTPUT]].mean()
@@ -59,6 +64,11 @@ def test_the_traces_hold_the_means_of_the_table(tmp_path: Path, open_page: Open,
 
 def press(opened: Opened, chart: int, trace: str, point: int) -> None:
     """Click a point of a drawing with the mouse."""
+    opened.page.mouse.click(*hover(opened, chart, trace, point))
+
+
+def hover(opened: Opened, chart: int, trace: str, point: int) -> tuple[float, float]:
+    """Move the mouse onto a point of a drawing, and return where that is."""
     place = opened.page.evaluate(
         """([chart, name, point]) => {
           const gd = document.querySelector(`#chart-${chart}`);
@@ -73,14 +83,13 @@ def press(opened: Opened, chart: int, trace: str, point: int) -> None:
     )
     opened.page.mouse.move(*place)
     opened.page.wait_for_selector(f"#chart-{chart} .hoverlayer .hovertext")
-    opened.page.mouse.click(*place)
+    return place[0], place[1]
 
 
 def test_a_click_on_a_point_shows_its_configuration_and_the_commands_of_its_seeds(
-    tmp_path: Path, open_page: Open
+    opened: Opened,
 ) -> None:
     sweep = usual()
-    opened = open_page(written(sweep, tmp_path))
     assert not opened.page.is_visible("#panel")
     press(opened, 1, "two, h100", 3)
     own = sweep.table[(sweep.table.variant == "two") & (sweep.table.gpu == "h100") & (sweep.table[RATE] == 8)]
@@ -92,17 +101,15 @@ def test_a_click_on_a_point_shows_its_configuration_and_the_commands_of_its_seed
     opened.check()
 
 
-def test_hovering_shows_the_configuration_and_the_command(tmp_path: Path, open_page: Open) -> None:
-    opened = open_page(written(usual(), tmp_path))
-    press(opened, 1, "one, h100", 3)
+def test_hovering_shows_the_configuration_and_the_command(opened: Opened) -> None:
+    hover(opened, 1, "one, h100", 3)
     shown = opened.page.text_content("#chart-1 .hoverlayer")
     assert all(
         word in shown for word in ("variant = one", "gpu = h100", f"{RATE} = 8", "servesim variant=one")
     )
 
 
-def test_a_copy_button_copies_the_command(tmp_path: Path, open_page: Open) -> None:
-    opened = open_page(written(usual(), tmp_path))
+def test_a_copy_button_copies_the_command(opened: Opened) -> None:
     opened.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     button = opened.page.locator(".copy").first
     command = button.get_attribute("data-copy")
@@ -112,8 +119,7 @@ def test_a_copy_button_copies_the_command(tmp_path: Path, open_page: Open) -> No
     opened.check()
 
 
-def test_a_name_in_the_legend_hides_its_configuration_in_all_charts(tmp_path: Path, open_page: Open) -> None:
-    opened = open_page(written(usual(), tmp_path))
+def test_a_name_in_the_legend_hides_its_configuration_in_all_charts(opened: Opened) -> None:
     hidden = """() => Array.from(document.querySelectorAll(".chart"), (gd) => gd.data)
       .flat().filter((trace) => trace.legendgroup)
       .map((trace) => [trace.legendgroup, trace.visible ?? true])"""
@@ -128,8 +134,7 @@ def test_a_name_in_the_legend_hides_its_configuration_in_all_charts(tmp_path: Pa
     opened.check()
 
 
-def test_what_failed_is_told_with_its_message(tmp_path: Path, open_page: Open) -> None:
-    opened = open_page(written(usual(), tmp_path))
+def test_what_failed_is_told_with_its_message(opened: Opened) -> None:
     assert opened.page.inner_text(".message >> nth=0") == ERROR
     assert len(opened.named("failed")) > 0
     assert "45 clean, 3 failed" in opened.page.inner_text("header")
@@ -215,16 +220,74 @@ def test_the_page_of_300_points_is_quick_and_small(seeds: int) -> None:
     assert min(took_s) < 2
 
 
-@pytest.mark.parametrize(("highest", "kind"), [(16.0, None), (64.0, "log")])
-def test_a_load_that_spans_much_has_a_logarithmic_axis_but_for_the_knees(
-    highest: float, kind: str | None
-) -> None:
-    table = sweep_table(rates=(1.0, 4.0, highest))
-    charts = {
+def charts_of(sweep: Sweep) -> dict[str, go.Figure]:
+    """Return the charts of the page of a sweep by their titles."""
+    parts = sweep_page(sweep).sections[1].parts
+    return {
         chart.title: chart.figure
-        for part in sweep_page(Sweep(table, "a_study")).sections[1].parts
-        if isinstance(part, Choice)
-        for chart in part.charts
+        for part in parts
+        if isinstance(part, (Chart, Choice))
+        for chart in (part.charts if isinstance(part, Choice) else [part])
     }
-    assert charts["p99 TTFT"].layout.xaxis.type == kind
-    assert charts["whole cluster"].layout.xaxis.type is None
+
+
+@pytest.mark.parametrize(("highest", "kind"), [(8.0, None), (16.0, "log")])
+def test_a_load_of_more_than_a_decade_has_a_logarithmic_axis(highest: float, kind: str | None) -> None:
+    charts = charts_of(Sweep(sweep_table(rates=(1.0, 4.0, highest)), "a_study"))
+    for title in ("p99 TTFT", "whole cluster", "Attainment against load"):
+        assert charts[title].layout.xaxis.type == kind
+
+
+def test_the_attainment_over_the_load_is_that_of_the_table_with_a_line_at_the_target() -> None:
+    sweep = usual()
+    figure = charts_of(sweep)["Attainment against load"]
+    means = sweep.table.groupby(["variant", "gpu", RATE])["goodput.attainment"].mean()
+    for trace in figure.data:
+        if trace.customdata is not None and trace.name != "failed":
+            own = means.loc[tuple(str(trace.name).split(", "))].dropna()
+            assert dict(zip(trace.x, trace.y, strict=True)) == pytest.approx((100 * own).to_dict())
+    (line,) = [shape for shape in figure.layout.shapes if shape.type == "line"]
+    assert (line.y0, line.y1) == (99, 99)
+    assert figure.layout.yaxis.range[1] > 99
+
+
+@pytest.mark.parametrize(("variants", "seen"), [(2, True), (3, False)])
+def test_bands_of_many_configurations_are_hidden_at_first(variants: int, seen: bool) -> None:
+    table = sweep_table(variants=[f"v{number}" for number in range(variants)])
+    figures = charts_of(Sweep(table, "a_study")).values()
+    bands = [trace for figure in figures for trace in figure.data if trace.name == "interval"]
+    assert bands
+    assert {trace.visible for trace in bands} == {seen}
+
+
+def test_a_switch_shows_and_hides_all_bands(opened: Opened) -> None:
+    shown = """() => Array.from(document.querySelectorAll(".chart"), (gd) => gd.data).flat()
+      .filter((trace) => trace.name === "interval").map((trace) => trace.visible ?? true)"""
+    assert all(opened.page.evaluate(shown))
+    opened.page.click("#bands")
+    assert not any(opened.page.evaluate(shown))
+    opened.page.click("#legend button >> nth=0")
+    opened.page.click("#bands")
+    assert set(opened.page.evaluate(shown)) == {True, False}
+    opened.page.click("#legend button >> nth=0")
+    assert all(opened.page.evaluate(shown))
+    opened.check()
+
+
+def test_the_interval_of_a_difference_is_seen_whole() -> None:
+    sweep = usual()
+    charts = [part for part in sweep_page(sweep).sections[1].parts if isinstance(part, Choice)]
+    for chart in charts[-1].charts:
+        low, high = chart.figure.layout.yaxis.range
+        (band,) = [trace for trace in chart.figure.data if trace.name == "interval"][:1]
+        ends = np.array(band.y, float)
+        assert low < np.nanmin(ends) <= np.nanmax(ends) < high
+
+
+def test_what_is_extrapolated_is_told_at_the_top_by_configuration() -> None:
+    table = sweep_table()
+    table["calibration.extrapolated"] = np.where(
+        table.variant == "two", np.where(table.gpu == "h100", 0.34, 0.2), 0
+    )
+    lead = " ".join(sweep_page(Sweep(table, "a_study")).lead)
+    assert "calibrated ranges, at worst: two, h100: 34%, two, l40s: 20%; less than 1% of the others." in lead

@@ -3,10 +3,13 @@
 window.dash_clientside = window.dash_clientside || {};
 window.dash_clientside.servesim = {
   /* Light or dark: as the system has it, until the button says otherwise. */
-  mode(clicks, mode) {
+  mode(clicks, mode, templates) {
     const system = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
     const next = !mode ? system : mode === "dark" ? "light" : "dark";
     document.documentElement.dataset.mode = next;
+    for (const chart of document.querySelectorAll(".js-plotly-plot")) {
+      window.Plotly.relayout(chart, { template: templates[next] });
+    }
     return next;
   },
 
@@ -30,9 +33,10 @@ window.dash_clientside.servesim = {
   },
 
   /* The charts with the configurations that are switched on. */
-  shown(groups, figures) {
+  shown(groups, figures, mode, templates) {
     return figures.map((figure) => ({
       ...figure,
+      layout: { ...figure.layout, template: templates[mode] },
       data: figure.data.map((trace) => ({
         ...trace, visible: !trace.legendgroup || groups.includes(trace.legendgroup),
       })),
