@@ -103,7 +103,7 @@ def _figures(summary: Mapping[str, Any]) -> list[str]:
 def _outcome(summary: Mapping[str, Any]) -> str:
     """Return whether the SLO was met, where there is one, and what else is not as it should be."""
     met = {True: "met", False: "MISSED", None: ""}[summary["goodput"]["met"]]
-    state = "saturated" if summary["saturated"] else ""
+    state = "saturated" if summary["saturated"] else "unsettled" if summary["settled"] is False else ""
     if not summary["accounting"]["clean"]:
         state = "NOT CLEAN"
     return ", ".join(filter(None, (met, state))) or "clean"

@@ -46,7 +46,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         "sedes = 3: unknown key; did you mean seeds?",
         "load.pints = 3: unknown key; did you mean load.points?",
         "axes = 'gpu=a,b': must be a list, each of it text",
-        "seeds = 0: must be at least 1 (seeds)",
+        "seeds = 0: must be at least 1 and at most 10000 (seeds)",
     ]
     assert faults(seeds=[1, 1], variants={"a": "b=c", "base": [3]}, baseline="bas") == [
         "variants.a = 'b=c': must be a name with a list of overrides",
