@@ -20,6 +20,7 @@ from servesim.screen.console import console
 from servesim.screen.figures import counted, signed
 from servesim.screen.progress import points_bar
 from servesim.screen.sweep import Column, counts, error_lines, print_sweep
+from servesim.screen.words import formats
 from servesim.sweeps.grid import folded, grid
 from servesim.sweeps.point import FAILED
 from servesim.sweeps.study import GROUP, Study, load_study
@@ -135,7 +136,7 @@ def _show(study: Study, table: pd.DataFrame, known: int, folder: Path) -> None:
     keys = settings(table)
     rows = means if study.load is None else best_loads(means, keys[:-1])
     notes = [f"{letter}  {name}" for letter, name in zip(ascii_uppercase, figures, strict=False)]
-    notes += [*_on_the_seeds(study), *_on_the_loads(study, means, rows)]
+    notes += [*_on_the_formats(table), *_on_the_seeds(study), *_on_the_loads(study, means, rows)]
     notes += ["", *_differences(study, table, means, figures)]
     failed = table[table["status"] == FAILED]
     errors = {str(error): list(each["command"]) for error, each in failed.groupby("error", sort=False)}
@@ -154,6 +155,16 @@ def _show(study: Study, table: pd.DataFrame, known: int, folder: Path) -> None:
     if study.question:
         print(f"{study.question}\n")
     print_sweep(labels, columns, notes, console())
+
+
+def _on_the_formats(table: pd.DataFrame) -> Iterator[str]:
+    """Yield the formats of weights and KV cache, where all points have the same."""
+    names = ["scenario.model.weights_dtype", "scenario.scheduler.kv_cache_dtype"]
+    if set(names) <= set(table):
+        found = set(table[names].dropna().itertuples(index=False, name=None))
+        for weights, kv in found if len(found) == 1 else ():
+            scenario = {"model": {"weights_dtype": weights}, "scheduler": {"kv_cache_dtype": kv}}
+            yield f"all have {formats(scenario)}"
 
 
 def _on_the_seeds(study: Study) -> Iterator[str]:
