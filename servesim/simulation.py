@@ -15,6 +15,7 @@ from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import PrefillDecode
 from servesim.cluster.transfer import Links
 from servesim.engine.clock import Clock, StalledError
+from servesim.engine.static import Static
 from servesim.results.accounting import Facts
 from servesim.results.records import Records
 from servesim.results.result import Result
@@ -66,6 +67,7 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
         length_capped=cluster.length_capped,
         zero_output_rows=notes.zero_outputs if notes else 0,
         open_loop=scenario.workload.open_loop,
+        batched=isinstance(scenario.scheduler, Static),
         horizon_s=scenario.horizon_s,
         events=events,
         cpu_started_s=started_s,

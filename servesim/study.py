@@ -14,11 +14,13 @@ from servesim.check import ConfigError, Problem
 from servesim.config.groups import Groups
 from servesim.config.names import nearest
 from servesim.config.overrides import place
-from servesim.frontier.replications import compared, over_seeds, settings
+from servesim.frontier.chosen import DECIDING, best_loads, common_loads
+from servesim.frontier.replications import brackets, compared, over_seeds, settings
 from servesim.screen.console import console
 from servesim.screen.figures import counted, signed
 from servesim.screen.progress import points_bar
 from servesim.screen.sweep import Column, counts, error_lines, print_sweep
+from servesim.screen.words import formats
 from servesim.sweeps.grid import folded, grid
 from servesim.sweeps.point import FAILED
 from servesim.sweeps.study import GROUP, Study, load_study
@@ -36,8 +38,8 @@ FIGURES = (
     "cost.usd_per_million_output_tokens",
 )
 _FOLDER = "hydra.sweep.dir"
-_MOST = 0.5
-_GOOD, _DONE = "goodput.requests_per_s", "throughput.requests_per_s"
+#: Seeds from which on Student's interval says something: of two, it is 12.7 standard errors wide.
+_FEWEST_SEEDS = 3
 
 
 def run(options: argparse.Namespace) -> int:
@@ -130,21 +132,22 @@ def _draw(study: Study, table: pd.DataFrame, folder: Path) -> None:
 def _show(study: Study, table: pd.DataFrame, known: int, folder: Path) -> None:
     """Print one row per configuration, the differences from the baseline, and where everything is."""
     figures = list(study.compare or FIGURES)
-    means = over_seeds(table, [*figures, _GOOD, _DONE])
+    means = over_seeds(table, list(dict.fromkeys([*figures, *DECIDING])))
     keys = settings(table)
-    rows = means if study.load is None else _best(means, keys[:-1])
+    rows = means if study.load is None else best_loads(means, keys[:-1])
     notes = [f"{letter}  {name}" for letter, name in zip(ascii_uppercase, figures, strict=False)]
-    if len(study.each_seed) > 1:
-        notes.append(f"± half a 95% interval over {len(study.each_seed)} seeds")
-    if study.load is not None:
-        notes.append(f"at the {study.load.key} with the most goodput; all of them are in the table")
-    notes += ["", *_differences(study, table, means, figures[0])]
+    notes += [*_on_the_formats(table), *_on_the_seeds(study), *_on_the_loads(study, means, rows)]
+    notes += ["", *_differences(study, table, means, figures)]
     failed = table[table["status"] == FAILED]
     errors = {str(error): list(each["command"]) for error, each in failed.groupby("error", sort=False)}
     notes += [*error_lines(errors), counts(list(table["status"]), known)]
     notes += [f"Files: {folder}/", f"Page: {folder / PAGE}"]
     shown = [key for key in keys if key != "variant" or study.variants]
     labels = {_short(key, shown): list(rows[key]) for key in shown} or {"": [""] * len(rows)}
+    if study.load is not None and rows["pooled"].notna().any():
+        ends = brackets(means, keys[:-1], study.load.key)
+        places = rows[keys[:-1]].itertuples(index=False, name=None)
+        labels["SLO"] = [str(ends.get(tuple(place), "-")) for place in places]
     columns = [
         Column(letter, list(zip(rows[name], rows[f"{name}.low"], rows[f"{name}.high"], strict=True)))
         for letter, name in zip(ascii_uppercase, figures, strict=False)
@@ -154,36 +157,63 @@ def _show(study: Study, table: pd.DataFrame, known: int, folder: Path) -> None:
     print_sweep(labels, columns, notes, console())
 
 
-def _best(means: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Return of each configuration the load with the most goodput; without an SLO, with the most done."""
-    score = means[_GOOD].fillna(means[_DONE]).fillna(-1.0)
-    chosen = [
-        rows.idxmax() for _, rows in score.groupby([means[key] for key in keys], sort=False, dropna=False)
-    ]
-    return means.loc[chosen].reset_index(drop=True)
+def _on_the_formats(table: pd.DataFrame) -> Iterator[str]:
+    """Yield the formats of weights and KV cache, where all points have the same."""
+    names = ["scenario.model.weights_dtype", "scenario.scheduler.kv_cache_dtype"]
+    if set(names) <= set(table):
+        found = set(table[names].dropna().itertuples(index=False, name=None))
+        for weights, kv in found if len(found) == 1 else ():
+            scenario = {"model": {"weights_dtype": weights}, "scheduler": {"kv_cache_dtype": kv}}
+            yield f"all have {formats(scenario)}"
 
 
-def _differences(study: Study, table: pd.DataFrame, means: pd.DataFrame, figure: str) -> Iterator[str]:
-    """Yield how each variant differs from the baseline in one figure, where both were run.
+def _on_the_seeds(study: Study) -> Iterator[str]:
+    """Yield what the intervals are, and whether there are too few seeds for them."""
+    seeds = len(study.each_seed)
+    if seeds > 1:
+        yield f"± half a 95% interval over {seeds} seeds"
+    if seeds < _FEWEST_SEEDS:
+        words = "one seed has no interval" if seeds == 1 else "two seeds have very wide ones"
+        yield f"{words}: experiment.seeds={_FEWEST_SEEDS} or more tells a difference from chance"
 
-    On a load axis that found itself, that is the highest load which saturates neither of them.
+
+def _on_the_loads(study: Study, means: pd.DataFrame, rows: pd.DataFrame) -> Iterator[str]:
+    """Yield at which of its loads each configuration is shown, and how many of all are too short a run."""
+    if study.load is not None:
+        which = "cheapest that meets the SLO, else the one with the most goodput"
+        if rows["pooled"].isna().all():
+            which = "one with the most requests done"
+        yield f"at the {study.load.key} that is the {which}; all of them are in the table"
+    unsettled = int((~means["settled"].astype(bool)).sum())
+    if unsettled:
+        points = f"{unsettled} of {counted(len(means), 'point')}"
+        yield f"{points} unsettled, too short a run for a steady part, and never best: more workload.requests"
+
+
+def _differences(
+    study: Study, table: pd.DataFrame, means: pd.DataFrame, figures: Sequence[str]
+) -> Iterator[str]:
+    """Yield how each variant differs from the baseline in every figure, where both were run.
+
+    On a load axis that found itself, that is one load of each: see
+    :func:`~servesim.frontier.chosen.common_loads`.
     """
     if study.baseline is None or len(study.variants) < 2:
         return
-    found = compared(table, figure, study.baseline)
-    found = found[found["n"] > 0]
     keys = [key for key in settings(table) if key != "variant"]
-    if study.load is not None:
-        calm = means.loc[means["saturated"].fillna(0) < _MOST, ["variant", *keys]]
-        base = calm.loc[calm["variant"] == study.baseline, keys]
-        found = found.merge(calm, on=["variant", *keys]).merge(base, on=keys)
-        found = found.groupby(["variant", *keys[:-1]], sort=False, dropna=False).tail(1)
-    for row in found.to_dict("records"):
-        where = ", ".join(f"{key}={row[key]}" for key in keys)
-        ends = "" if pd.isna(row["low"]) else f" [{signed(row['low'])}, {signed(row['high'])}]"
-        at = f" at {where}" if where else ""
-        yield f"{row['variant']} - {study.baseline}: {signed(row['difference'])}{ends} {figure}{at}"
-    if len(found):
+    where = None if study.load is None else common_loads(means, keys, study.baseline)
+    lines: dict[str, list[str]] = {}
+    for figure in figures:
+        found = compared(table, figure, study.baseline)
+        found = found[found["n"] > 0]
+        for row in (found if where is None else found.merge(where)).to_dict("records"):
+            at = ", ".join(f"{key}={row[key]}" for key in keys)
+            title = f"{row['variant']} - {study.baseline}{f' at {at}' if at else ''}:"
+            ends = "" if pd.isna(row["low"]) else f" [{signed(row['low'])}, {signed(row['high'])}]"
+            lines.setdefault(title, []).append(f"  {signed(row['difference'])}{ends} {figure}")
+    for title, each in lines.items():
+        yield from (title, *each)
+    if lines:
         yield ""
 
 

@@ -71,7 +71,8 @@ def test_a_study_prints_a_table_and_leaves_one(here: Path, capfd: pytest.Capture
     ]
     assert all("±" in line for line in lines[3:7])
     assert "A  latency.ttft_s.p99" in lines
-    assert sum(line.startswith("continuous - static: -") for line in lines) == 2
+    assert sum(line.startswith("continuous - static at workload.arrivals.rate_rps=") for line in lines) == 2
+    assert sum(line.startswith("  -") and line.endswith(" latency.ttft_s.p99") for line in lines) == 2
     assert lines[-3:] == [
         "8 points: 8 clean",
         "Files: sweeps/mine/",

@@ -142,9 +142,23 @@ def _closest(path: str, places: list[str]) -> list[str]:
     fuller = same or [place for place in places if words(last) <= words(_last(place))]
     if same or 0 < len(fuller) <= _MOST_SUGGESTIONS:
         return fuller[:_MOST_SUGGESTIONS]
+    if begun := [place for place in _siblings(path, places) if _begins(last, _last(place))]:
+        return begun[:_MOST_SUGGESTIONS]
     close = nearest(last, map(_last, places))
     alike = [place for place in places if _last(place) == close]
     return sorted(alike, key=lambda place: distance(path, place))[:1]
+
+
+def _siblings(path: str, places: list[str]) -> list[str]:
+    """Return the places beside ``path``."""
+    beside = path.rpartition(".")[0]
+    return [place for place in places if place.rpartition(".")[0] == beside]
+
+
+def _begins(name: str, known: str) -> bool:
+    """Tell whether one of two names is the beginning of the other, in whole words: input, input_tokens."""
+    short, long = sorted((name, known), key=len)
+    return long.startswith(f"{short}_")
 
 
 def _of_later(key: str, later: Mapping[str, str]) -> str | None:

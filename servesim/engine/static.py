@@ -28,7 +28,7 @@ class Static:
     """
 
     batch_size: int = quantity("sequences", at_least=1, at_most=MOST_SEQUENCES, default=32)
-    batch_timeout_s: float = quantity("s", at_least=0, at_most=MOST_S, default=0.5)
+    batch_timeout_s: float = quantity("s", at_least=0, at_most=MOST_S, default=0.05)
     block_size: int = quantity("tokens", at_least=1, at_most=MOST_TOKENS, default=16)
     gpu_memory_utilization: float = quantity("share of GPU memory", above=0, at_most=1, default=0.9)
     kv_cache_dtype: Literal["auto", "bf16", "fp8"] = quantity(default="auto")

@@ -14,6 +14,7 @@ from servesim.engine.clock import StalledError
 from servesim.frontier.candidate import Candidate, Shape
 from servesim.frontier.traffic import Trial
 from servesim.results.result import Result
+from servesim.results.saturation import FEWEST
 from servesim.simulation import run
 
 Floats = NDArray[np.float64]
@@ -76,14 +77,18 @@ _STALLED = _Part(False, False, 0, 0, np.empty(0), np.empty(0), 0.0, 0.0)
 
 
 def _part(result: Result) -> _Part:
-    """Return what a steady run contributes; where it tells nothing of saturation it counts as saturated."""
+    """Return what a steady run contributes.
+
+    One of too few requests to tell of saturation counts as saturated. One that is only too short for its
+    requests' stay does not: where that many meet limits of a trial of eight stays, nothing piles up.
+    """
     summary, requests = result.summary, result.requests
     judged = requests[requests["sent_s"] >= summary["warmup_cut_s"]]
     ttft_s, tpot_s = (judged[name].to_numpy(dtype=float) for name in ("ttft_s", "tpot_s"))
     window_s = summary["window_s"]
     return _Part(
         clean=summary["accounting"]["clean"],
-        saturated=summary["saturated"] is not False,
+        saturated=bool(summary["saturated"]) or len(judged) < FEWEST,
         judged=len(judged),
         good=round((summary["goodput"]["attainment"] or 0.0) * len(judged)),
         ttft_s=ttft_s[~np.isnan(ttft_s)],

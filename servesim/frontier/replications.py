@@ -9,8 +9,12 @@ import numpy as np
 import pandas as pd
 
 from servesim.frontier.intervals import Interval, paired_difference, replicate_interval
+from servesim.frontier.objective import Bracket, bracket, judged
 
 Key = tuple[Hashable, ...]
+
+#: Figures that say whether a load meets the SLO.
+_JUDGED = ("goodput.attainment", "goodput.judged", "goodput.target", "saturated", "settled")
 
 
 def settings(table: pd.DataFrame) -> list[str]:
@@ -23,8 +27,11 @@ def over_seeds(table: pd.DataFrame, metrics: Sequence[str], confidence: float = 
     """Return one row per configuration and load of a sweep, in grid order.
 
     Each has the settings, ``seeds`` (how many were run), ``failed`` (how many of them have no figures),
-    ``saturated`` (the share of the others that is), ``command`` and ``point`` of its first seed, and of each
-    metric M its mean ``M`` and the ends ``M.low`` and ``M.high`` of its t-interval, NaN with one seed.
+    ``saturated`` (the share of the others that is), ``settled`` (whether more than half of them have a steady
+    part), ``pooled`` (the share of the requests of all seeds together that met the SLO) and ``meets``
+    (whether it is enough, as :func:`~servesim.frontier.objective.judged` says), ``command`` and
+    ``point`` of its first seed, and of each metric M its mean ``M`` and the ends ``M.low`` and ``M.high`` of
+    its t-interval, NaN with one seed.
 
     Args:
         table: a table as :func:`servesim.sweep` returns it.
@@ -39,12 +46,37 @@ def over_seeds(table: pd.DataFrame, metrics: Sequence[str], confidence: float = 
         row: dict[str, Any] = dict(zip(keys, key, strict=True))
         row |= {"seeds": len(seeds), "failed": len(seeds) - len(ran)}
         row["saturated"] = replicate_interval(_numbers(ran, "saturated")).mean
+        row |= _verdict(seeds, ran)
         row |= {"point": seeds["point"].iloc[0], "command": seeds["command"].iloc[0]}
         for metric in metrics:
             interval = replicate_interval(_numbers(ran, metric), confidence)
             row |= {metric: interval.mean, f"{metric}.low": interval.low, f"{metric}.high": interval.high}
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _verdict(seeds: pd.DataFrame, ran: pd.DataFrame) -> dict[str, Any]:
+    """Return what the seeds of a load say together of the SLO."""
+    known = ran[[name for name in _JUDGED if name in ran]].astype(object)
+    rows = known.where(known.notna(), None).to_dict("records")
+    verdict = judged(rows, bool((seeds["status"] == "clean").all()))
+    pooled = np.nan if verdict.attainment is None else verdict.attainment
+    return {"settled": verdict.settled, "pooled": pooled, "meets": verdict.meets is True}
+
+
+def brackets(points: pd.DataFrame, keys: Sequence[str], load: str) -> dict[Key, Bracket]:
+    """Return up to which load each configuration meets the SLO, by the values of ``keys``.
+
+    Args:
+        points: as :func:`over_seeds` returns them.
+        keys: the columns that tell configurations apart.
+        load: the column of the load.
+
+    """
+    return {
+        key: bracket(list(map(float, rows[load])), list(rows["meets"]))
+        for key, rows in _groups(points[points["failed"] < points["seeds"]], keys)
+    }
 
 
 def compared(table: pd.DataFrame, metric: str, baseline: str, confidence: float = 0.95) -> pd.DataFrame:

@@ -10,33 +10,37 @@ from typing import Any
 
 import pandas as pd
 
+from servesim.frontier.fates import meaning
 from servesim.frontier.plan import Answer, Question
 from servesim.results.summary import plain
 
 #: Columns that hold whole numbers, or nothing.
-_WHOLE = ("rank", "replicas", "prefill_replicas", "decode_replicas", "judged_requests")
+_WHOLE = ("rank", "replicas", "prefill_replicas", "decode_replicas", "judged_requests", "gpus")
 
 
 def row(answer: Answer, question: Question, rank: int | None) -> dict[str, Any]:
     """Return one answer as plain values, None where there is nothing to say.
 
-    Replicas, GPUs and prices of a candidate that was not simulated are the least that the bounds allow it.
+    ``meaning`` says the fate in words. A candidate that was not simulated is no offer: it has no replicas,
+    GPUs or prices.
     """
     candidate, verdict, shape = answer.candidate, answer.verdict, answer.shape
-    split = candidate.split
+    split, tried = candidate.split, verdict is not None
+    allowed = f"{question.max_gpus:,} GPUs or {question.max_replicas:,} replicas"
     figures = {
         "rank": rank,
         "fate": answer.fate,
+        "meaning": answer.fate and meaning(answer.fate, question.top, allowed, _limit(answer)),
         "detail": answer.outlook.detail or None,
         "gpu": candidate.gpu,
         "tensor_parallel_size": candidate.tensor_parallel_size,
         "scheduler": candidate.scheduler,
-        "replicas": None if split else shape[0],
-        "prefill_replicas": shape[0] if split else None,
-        "decode_replicas": shape[1] if split else None,
-        "gpus": answer.gpus,
-        "usd_per_hour": answer.usd_per_hour,
-        "usd_per_hour_with_spare": answer.usd_per_hour_with_spare,
+        "replicas": shape[0] if tried and not split else None,
+        "prefill_replicas": shape[0] if tried and split else None,
+        "decode_replicas": shape[1] if tried and split else None,
+        "gpus": answer.gpus if tried else None,
+        "usd_per_hour": _dollars(answer.usd_per_hour) if tried else None,
+        "usd_per_hour_with_spare": _dollars(answer.usd_per_hour_with_spare) if tried else None,
         "usd_per_million_output_tokens": answer.usd_per_million_output_tokens,
         "attainment": verdict and verdict.attainment,
         "attainment_worst_seed": verdict and verdict.worst_seed,
@@ -54,6 +58,17 @@ def row(answer: Answer, question: Question, rank: int | None) -> dict[str, Any]:
         "command": candidate.command(shape, question.trial) if verdict else None,
     }
     return {name: plain(value) for name, value in figures.items()}
+
+
+def _limit(answer: Answer) -> str:
+    """Return the latency whose limit is out of reach, as it is written."""
+    limit = answer.outlook.limit
+    return limit.removesuffix("_s").upper() if limit else "the SLO"
+
+
+def _dollars(amount: float | None) -> float | None:
+    """Return a sum of prices without the noise of adding them."""
+    return None if amount is None else round(amount, 9)
 
 
 def rows(answers: Sequence[Answer], question: Question) -> list[dict[str, Any]]:

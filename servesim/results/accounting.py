@@ -21,6 +21,7 @@ class Facts:
         length_capped: outputs cut at ``max_model_len``.
         zero_output_rows: rows of a trace with 0 output tokens, run as 1.
         open_loop: whether arrivals wait for nobody.
+        batched: whether whole batches are served one after the other.
         horizon_s: when the run was to be cut, if at all.
         events: scheduling events of the simulator.
         cpu_started_s: ``time.process_time()`` when the run began.
@@ -32,6 +33,7 @@ class Facts:
     length_capped: int
     zero_output_rows: int
     open_loop: bool
+    batched: bool
     horizon_s: float | None
     events: int
     cpu_started_s: float

@@ -14,13 +14,15 @@ def goodput(slo: Slo, good: int, injected: int, cut: int, window: Window, gpus: 
     """Return the share of the injected requests that were good, and their rate; NaN without limits.
 
     Requests that were dropped, timed out or left over were injected, so they lower the attainment; ``cut``
-    are those left over at the horizon, of which nobody knows whether they would have been good.
+    are those left over at the horizon, of which nobody knows whether they would have been
+    good. ``judged`` says how many were injected.
     """
     share = ratio(good, injected) if slo.asks else nan
     rate = ratio(good, window.length_s) if slo.asks else nan
     return {
         "limits": slo.limits,
         "target": slo.attainment,
+        "judged": injected,
         "cut": cut,
         "attainment": share,
         "met": None if isnan(share) else share >= slo.attainment,

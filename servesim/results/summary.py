@@ -83,7 +83,7 @@ def summarise(
         "warmup_cut_s": window.start_s if steady else nan,
         "window_s": window.length_s,
         "settled": settled.found if steady else None,
-        "saturated": saturated(records, settled.window) if facts.open_loop else None,
+        "saturated": saturated(records, settled.window, facts.batched) if facts.open_loop else None,
         "latency": times,
         "breakdown_s": breakdown(records, kept),
         "throughput": throughput(delivered, window, deployments),

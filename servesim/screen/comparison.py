@@ -10,6 +10,7 @@ from rich.text import Text
 
 from servesim.screen.figures import money, number, percent
 from servesim.screen.hardware import gpus, usd_per_hour
+from servesim.screen.words import formats
 
 Run = tuple[str, Sequence[str], Mapping[str, Any] | None]
 
@@ -46,6 +47,8 @@ def print_comparison(runs: Sequence[Run], out: Console, files: str = "") -> None
         for index, (name, _, summary) in enumerate(runs)
     ]
     words = {*range(1 + len(apart)), len(headings) - 1}  # columns to be set from the left
+    same = {formats(summary["scenario"]) for _, _, summary in runs if summary}
+    lines += [f"All have {text}" for text in same if len(same) == 1]
     lines += ["", *table_lines([*map(list, zip(*headings, strict=True)), *rows], words, out.width)]
     if files:
         lines += ["", f"Files: {files}"]
@@ -103,7 +106,7 @@ def _figures(summary: Mapping[str, Any]) -> list[str]:
 def _outcome(summary: Mapping[str, Any]) -> str:
     """Return whether the SLO was met, where there is one, and what else is not as it should be."""
     met = {True: "met", False: "MISSED", None: ""}[summary["goodput"]["met"]]
-    state = "saturated" if summary["saturated"] else ""
+    state = "saturated" if summary["saturated"] else "unsettled" if summary["settled"] is False else ""
     if not summary["accounting"]["clean"]:
         state = "NOT CLEAN"
     return ", ".join(filter(None, (met, state))) or "clean"

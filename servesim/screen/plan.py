@@ -10,12 +10,14 @@ from rich.console import Console
 from rich.text import Text
 
 from servesim.check import listed
+from servesim.frontier.fates import FATES
 from servesim.frontier.plan import Answer, Question
 from servesim.frontier.pruning import LATENCIES
 from servesim.results.slo import Slo
 from servesim.scenario import Scenario
 from servesim.screen.comparison import table_lines
 from servesim.screen.figures import counted, money, number, percent
+from servesim.screen.words import formats
 from servesim.workload.trace import Trace
 
 _HEADINGS = (
@@ -35,19 +37,6 @@ _HEADINGS = (
     ("$/h", "with", "spare"),
 )
 _WORDS = {1, 3, 12}  # columns of words, to be set from the left
-
-_FATES = {
-    "meets": "meeting the SLO at a higher price",
-    "dearer": "dearer than {best} even at full load",
-    "outbid": "missing the SLO until dearer than {best}, as simulated",
-    "misses": "missing the SLO with all {allowed}, as simulated",
-    "needs_too_many": "in need of more than {allowed} to carry the traffic at all",
-    "unreachable": "out of reach of {limit} even for a request by itself",
-    "kv_too_small": "with a KV cache shorter than the longest request",
-    "does_not_fit": "too large for the memory",
-    "indivisible": "impossible to split so (tensor parallelism)",
-    "refused": "refused, as a run would be",
-}
 
 
 def print_plan(
@@ -93,7 +82,8 @@ def _given(slo: Slo) -> dict[str, float]:
 def _asked(scenario: Scenario, question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     """Yield the question, and how an answer is found."""
     trial, runs = question.trial, sum(answer.runs for answer in answers)
-    yield f"Plan: {scenario.model.name} for {_traffic(scenario)}; {slo_words(scenario.slo)}"
+    model = f"{scenario.model.name} ({formats(scenario.as_dict())})"
+    yield f"Plan: {model} for {_traffic(scenario)}; {slo_words(scenario.slo)}"
     seeds = "the seed" if len(trial.seeds) == 1 else f"{len(trial.seeds)} seeds together"
     yield (
         f"SLO met: by {percent(scenario.slo.attainment)} of the requests of {seeds} "
@@ -197,7 +187,7 @@ def _others(
     allowed = f"{question.max_gpus:,} GPUs or {question.max_replicas:,} replicas"
     limits = dict(zip(_given(scenario.slo), _limits(scenario.slo), strict=True))
     sentences: Counter[str] = Counter()
-    for fate, sentence in _FATES.items():
+    for fate, sentence in FATES.items():
         for answer in others:
             if answer.fate == fate:
                 limit = limits.get(answer.outlook.limit or "", "")

@@ -21,6 +21,9 @@ from rich.text import Text
 PATIENCE_S = 2.0  # a run that is over sooner shows no bar
 
 
+EVERY_S = 30.0  # between the lines that stand for a bar where there is no terminal
+
+
 class _CountColumn(ProgressColumn):
     """How many there have been, and of how many where that is known."""
 
@@ -44,11 +47,17 @@ def progress_bar(
 
 
 @contextmanager
-def points_bar(out: Console, patience_s: float = PATIENCE_S) -> Iterator[Callable[[int, int], None]]:
+def points_bar(
+    out: Console, patience_s: float = PATIENCE_S, every_s: float = EVERY_S
+) -> Iterator[Callable[[int, int], None]]:
     """Yield a function to tell how many points of a sweep are done, of how many at most.
 
-    After a while a bar shows it, with the time that is left; there is none where ``out`` is no terminal.
+    After a while a bar shows it, with the time that is left; where ``out`` is no terminal, a line every
+    ``every_s`` seconds.
     """
+    if not out.is_terminal:
+        yield _lines(out, every_s)
+        return
     left = TimeRemainingColumn(elapsed_when_finished=True)
     bar = Progress(
         TextColumn("points"),
@@ -61,6 +70,19 @@ def points_bar(out: Console, patience_s: float = PATIENCE_S) -> Iterator[Callabl
     )
     with _shown_later(bar, None, patience_s) as tell:
         yield tell
+
+
+def _lines(out: Console, every_s: float) -> Callable[[int, int], None]:
+    """Return a function that writes how many points are done, at most every ``every_s`` seconds."""
+    told_s = time.monotonic()
+
+    def tell(done: int, of: int) -> None:
+        nonlocal told_s
+        if time.monotonic() - told_s >= every_s:
+            told_s = time.monotonic()
+            out.print(f"{done:,} of at most {of:,} points", highlight=False)
+
+    return tell
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Finding the interesting loads of one configuration: coarse steps up to saturation, then around the knee."""
+"""The interesting loads of one configuration: coarse steps, then where it fails and where it bends."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from itertools import pairwise
 from math import hypot, log, sqrt
 from typing import NamedTuple
 
+from servesim.frontier.objective import bracket
+
 #: The ratio of neighbours in the coarse grid.
 COARSE = 4.0
 #: Neighbours nearer to each other than by this ratio are not split.
 FINEST = 1.1
 #: Throughput that grows by less than this ratio over a coarse step is at its limit.
 _GAIN = 1.05
-#: Coarse steps below the start down to which a lighter load is looked for that meets the SLO for half.
-_LIGHTEST, _HALF = 3, 0.5
+#: Requests under way on average below which a request is nearly alone: a lighter load is no quicker.
+ALONE = 0.5
 #: Splits that one round makes, so that several workers have something to do.
 _SPLITS = 2
 
@@ -27,6 +29,8 @@ class Measured(NamedTuple):
         throughput: completed per second, in any unit.
         tail_s: the latency of the slow requests; None where none completed.
         good: the share of requests that met the SLO; None without one.
+        meets: whether that is enough, of a run that is clean, settled and not saturated; None without an SLO.
+        under_way: requests in the system on average; None where nobody knows.
 
     """
 
@@ -34,6 +38,8 @@ class Measured(NamedTuple):
     throughput: float | None
     tail_s: float | None
     good: float | None
+    meets: bool | None = None
+    under_way: float | None = None
 
 
 class LoadSearch:
@@ -41,10 +47,11 @@ class LoadSearch:
 
     The first loads are ``start`` and its neighbours on a geometric grid, so that configurations which start
     at the same load are measured at the same loads. The grid is continued until it holds a load before
-    saturation and one past it, and for two steps more where a light load keeps missing the SLO. Then the
-    interval over which the curves bend most is halved, again and again: the one whose ends are farthest
-    apart in load, tail latency and goodput, each as a share of its range. Nothing beyond the first saturated
-    load is looked at.
+    saturation and one past it, and downwards until a load meets the SLO or a request is nearly alone. Then,
+    round by round, two intervals are halved: the one between the highest load that meets the SLO and the
+    lowest that misses it, and the one over which the curves bend most, whose ends are farthest apart in load,
+    tail latency and goodput, each as a share of its range. Nothing beyond the first saturated load is looked
+    at.
 
     The proposals depend on the measured values alone, never on the order or the time in which they came.
     """
@@ -83,10 +90,11 @@ class LoadSearch:
         return self._new(loads[-1] * COARSE) if first is None else []
 
     def _misses(self, load: float) -> bool:
-        """Tell whether most requests miss the SLO at a load that could well be lighter."""
+        """Tell whether the SLO is missed at a load at which a request is not yet alone."""
         here = self._measured[load]
-        light = load <= self._start / COARSE**_LIGHTEST
-        return not light and here is not None and here.good is not None and here.good < _HALF
+        if here is None or here.meets is not False:
+            return False
+        return here.under_way is None or here.under_way > ALONE
 
     def _new(self, *loads: float) -> list[float]:
         wanted = dict.fromkeys(self._rounded(load) for load in loads)
@@ -110,7 +118,7 @@ class LoadSearch:
         return bool(before and before.throughput and here.throughput < _GAIN * before.throughput)
 
     def _splits(self) -> Iterator[float]:
-        """Yield the middles of the intervals that bend most."""
+        """Yield the middle of the interval in which the SLO ceases to be met, and of those that bend most."""
         first = self._first_past()
         loads = [load for load in sorted(self._measured) if first is None or load <= first]
         places = self._places(loads)
@@ -119,9 +127,17 @@ class LoadSearch:
             for low, high in pairwise(loads)
             if high > low * FINEST
         ]
-        middles = [self._new(sqrt(low * high)) for _, low, high in sorted(intervals)]
-        for middle in [each for each in middles if each][:_SPLITS]:
-            yield from middle
+        ends = [*self._edge(), *((low, high) for _, low, high in sorted(intervals))]
+        middles = (load for low, high in ends for load in self._new(sqrt(low * high)))
+        yield from list(dict.fromkeys(middles))[:_SPLITS]
+
+    def _edge(self) -> list[tuple[float, float]]:
+        """Return the interval in which the SLO ceases to be met, unless it is short or not known."""
+        judged = {load: each for load, each in self._measured.items() if each and each.meets is not None}
+        meets, misses = bracket(list(judged), [bool(each.meets) for each in judged.values()])
+        if meets is None or misses is None or misses <= meets * FINEST:
+            return []
+        return [(meets, misses)]
 
     def _places(self, loads: list[float]) -> dict[float, tuple[float, ...]]:
         """Return where each load lies in load, tail latency and goodput, each as a share of its range."""

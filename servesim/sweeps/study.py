@@ -60,7 +60,10 @@ class Study:
             if not (isinstance(name, str) and name and _is_texts(overrides)):
                 yield Problem(f"variants.{name}", overrides, "must be a name with a list of overrides")
         yield from self._seed_problems()
-        if self.baseline is not None and self.baseline not in self.variants:
+        if self.baseline is not None and not self.variants:
+            message = "needs variants: a baseline is the name of one; values of an axis are none"
+            yield Problem("baseline", self.baseline, message)
+        elif self.baseline is not None and self.baseline not in self.variants:
             close = nearest(self.baseline, map(str, self.variants))
             hint = f" (nearest: {close})" if close else ""
             yield Problem("baseline", self.baseline, f"must be {listed(self.variants)}{hint}")

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from servesim.frontier.objective import judged
 from servesim.sweeps.plan import Plan
-from servesim.sweeps.point import FAILED, Outcome, Point
+from servesim.sweeps.point import CLEAN, FAILED, Outcome, Point
 from servesim.sweeps.search import Measured
 from servesim.sweeps.store import Store
 from servesim.sweeps.study import Load
 from servesim.sweeps.workers import run_all
+
+_DONE = "throughput.requests_per_s"
 
 #: Told how many points are done, and how many there will be at most.
 Progress = Callable[[int, int], None]
@@ -97,15 +100,22 @@ class Work:
 
 
 def _measured(outcomes: Sequence[Outcome]) -> Measured | None:
-    """Return what the seeds say of one load together: means, and whether most of them are saturated."""
+    """Return what the seeds say of one load together: means, and whether most of them are saturated.
+
+    Whether they meet the SLO is judged by the requests of all seeds in one heap.
+    """
     rows = [outcome.figures for outcome in outcomes if outcome.status != FAILED]
     if not rows:
         return None
+    done, stay_s = (_mean(row[name] for row in rows) for name in (_DONE, "latency.e2e_s.mean"))
+    verdict = judged(rows, all(outcome.status == CLEAN for outcome in outcomes))
     return Measured(
         saturated=2 * sum(bool(row["saturated"]) for row in rows) >= len(rows),
-        throughput=_mean(row["throughput.requests_per_s"] for row in rows),
+        throughput=done,
         tail_s=_mean(row["latency.ttft_s.p99"] for row in rows),
-        good=_mean(row["goodput.attainment"] for row in rows),
+        good=verdict.attainment,
+        meets=verdict.meets,
+        under_way=None if done is None or stay_s is None else done * stay_s,
     )
 
 

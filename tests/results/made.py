@@ -115,7 +115,14 @@ def records(
 
 def facts(injected: int, **known: Any) -> Facts:
     """Return the facts of an open-loop run without anything special."""
-    plain = {"not_sent": 0, "length_capped": 0, "zero_output_rows": 0, "horizon_s": None, "events": 0}
+    plain = {
+        "not_sent": 0,
+        "length_capped": 0,
+        "zero_output_rows": 0,
+        "horizon_s": None,
+        "events": 0,
+        "batched": False,
+    }
     return Facts(**{"injected": injected, "open_loop": True, "cpu_started_s": 0.0} | plain | known)
 
 

@@ -122,6 +122,7 @@ def test_throughput_and_goodput_of_the_small_run(small: dict[str, Any]) -> None:
     assert small["goodput"] == {
         "limits": {"ttft_s": 0.5, "tpot_s": 0.1875, "e2e_s": None},
         "target": 0.99,
+        "judged": 2,
         "cut": 0,
         "attainment": 0.5,
         "met": False,

@@ -20,10 +20,10 @@ def compared(width: int, *runs: tuple[str, list[str], dict[str, Any] | None]) ->
 
 def test_runs_are_compared_row_by_row() -> None:
     lines = compared(100, ("0", ["a=[b]"], summary_of()), ("1", [], None))
-    assert lines[:3] == ["0  a=[b]", "1  as it is", ""]
+    assert lines[:4] == ["0  a=[b]", "1  as it is", "All have weights fp8, KV cache bf16", ""]
     latency, cost = summary_of()["latency"], summary_of()["cost"]
     times = [number(latency[name][p], 1e3) for name in ("ttft_s", "tpot_s") for p in ("p50", "p99")]
-    assert lines[6].split() == [
+    assert lines[7].split() == [
         "0",
         *times,
         number(summary_of()["throughput"]["output_tokens_per_s_per_gpu"]),
@@ -31,8 +31,8 @@ def test_runs_are_compared_row_by_row() -> None:
         money(cost["usd_per_million_output_tokens"]),
         *("8", "32.00", "met"),
     ]
-    assert lines[7].split() == ["1", *"---------", "error"]
-    assert lines[9] == "Files: runs/x/<run>/"
+    assert lines[8].split() == ["1", *"---------", "error"]
+    assert lines[10] == "Files: runs/x/<run>/"
 
 
 def test_overrides_that_do_not_fit_into_a_line_are_never_split() -> None:

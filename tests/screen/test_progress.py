@@ -35,3 +35,16 @@ def test_a_sweep_shows_how_many_points_are_done_and_what_is_left() -> None:
     assert "points" in printed
     assert "6/38" in printed
     assert "left" in printed
+
+
+def test_where_there_is_no_terminal_a_line_now_and_then_says_how_far_a_sweep_is() -> None:
+    out = Console(file=io.StringIO(), force_terminal=False)
+    with points_bar(out, every_s=0.0) as tell:
+        tell(1, 1200)
+        tell(2, 1200)
+    lines = out.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert lines == ["1 of at most 1,200 points", "2 of at most 1,200 points"]
+    silent = Console(file=io.StringIO(), force_terminal=False)
+    with points_bar(silent) as tell:
+        tell(1, 1200)
+    assert silent.file.getvalue() == ""  # type: ignore[attr-defined]

@@ -2,10 +2,10 @@
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from servesim.frontier.objective import bracket
 from servesim.sweeps.search import COARSE, FINEST, LoadSearch, Measured
 
 
@@ -14,7 +14,9 @@ def queue(load: float, capacity: float, closed: bool = False) -> Measured:
     used = load / capacity
     latency_s = 1 / (1 - used) if used < 0.99 else 100 * used
     good = max(0.0, min(1.0, 2 - 1.2 * used))
-    return Measured(used >= 1 and not closed, min(load, capacity), latency_s, good)
+    saturated = used >= 1 and not closed
+    done = min(load, capacity)
+    return Measured(saturated, done, latency_s, good, good >= 0.99 and not saturated, done * latency_s)
 
 
 def searched(
@@ -91,14 +93,33 @@ def test_a_closed_loop_is_at_its_limit_where_throughput_stops_growing() -> None:
     assert sum(20 <= load <= 130 for load in loads) >= 5
 
 
-def test_a_light_load_is_looked_for_where_the_slo_is_missed() -> None:
-    search = LoadSearch(4.0, 30)
-    tried = set()
+@given(st.floats(0.1, 10), st.floats(1 / 500, 4))
+def test_the_end_of_the_slo_is_bracketed_within_the_budget(start: float, ratio: float) -> None:
+    """A system that meets the SLO up to a load which may lie far below the start, or above it."""
+    edge = start * ratio
+    search, tried = LoadSearch(start, 14), set()
     while loads := search.propose():
         tried |= set(loads)
         for load in loads:
-            search.tell(load, Measured(load > 8, load, 1.0 + load, 0.0))
-    assert min(tried) == pytest.approx(4 / COARSE**3, rel=1e-2)
+            met = load <= edge
+            search.tell(
+                load, Measured(load > 4 * edge, min(load, 4 * edge), 1 + load / edge, float(met), met)
+            )
+    meets, misses = bracket(sorted(tried), [load <= edge for load in sorted(tried)])
+    assert len(tried) <= 14
+    assert meets is not None
+    assert misses is not None
+    assert meets <= edge < misses <= 1.45 * meets
+
+
+def test_no_lighter_load_is_looked_for_than_one_at_which_a_request_is_alone() -> None:
+    """The SLO is missed at any load; a request takes 2 s, so that 0.25 requests/s leave it alone."""
+    search, tried = LoadSearch(4.0, 30), set()
+    while loads := search.propose():
+        tried |= set(loads)
+        for load in loads:
+            search.tell(load, Measured(load > 8, load, 1.0 + load, 0.0, False, 2 * load))
+    assert min(tried) == 0.25
 
 
 def test_a_configuration_that_never_runs_is_given_up() -> None:

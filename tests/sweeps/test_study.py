@@ -80,3 +80,8 @@ def test_a_file_that_says_nothing_sensible_is_refused(text: str, tmp_path: Path)
 def test_a_study_that_does_not_exist_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(ConfigError, match="batching_frontier"):
         load_study(["experiment=batching_frontir"], Groups.of(None))
+
+
+def test_a_baseline_needs_variants() -> None:
+    (fault,) = faults(axes=["scheduler=static,continuous"], baseline="static")
+    assert fault.startswith("baseline = 'static': needs variants")

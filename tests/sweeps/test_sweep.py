@@ -218,7 +218,7 @@ def test_a_load_axis_brackets_saturation(simulated: list[Any]) -> None:
 def test_users_are_a_load_too() -> None:
     typed = [*SMALL[:3], "workload.requests=200", "workload/arrivals=closed_loop"]
     table = sweep(typed, load={"key": "workload.arrivals.concurrency", "points": 4}, n_jobs=1)
-    assert list(table["workload.arrivals.concurrency"])[:2] == [16, 64]
+    assert {16, 64} < set(table["workload.arrivals.concurrency"])
     assert table["saturated"].isna().all()
 
 

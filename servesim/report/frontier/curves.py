@@ -14,7 +14,7 @@ from servesim.frontier.knee import knee
 from servesim.report.frontier.bands import band
 from servesim.report.frontier.bounds import region, with_target
 from servesim.report.frontier.fronts import fronts
-from servesim.report.frontier.points import CLEAN, FAILED, SATURATED
+from servesim.report.frontier.points import CLEAN, FAILED, SATURATED, UNSETTLED
 from servesim.report.frontier.style import Style
 from servesim.report.frontier.view import View
 from servesim.report.metrics import Metric
@@ -24,7 +24,7 @@ from servesim.report.theme import NEUTRAL, blank, faint, plain
 Floats = NDArray[np.float64]
 Trace = dict[str, Any]
 
-_OPEN = {CLEAN: "", SATURATED: "-open"}
+_OPEN = {CLEAN: "", SATURATED: "-open", UNSETTLED: "-dot"}
 _NOT_CLEAN = "-open-dot"
 
 

@@ -108,6 +108,8 @@ def state(row: Mapping[Any, Any]) -> str:
     if row["saturated"] > 0:
         share = round(row["saturated"] * with_figures)
         parts.append("saturated" + (f" with {share} of {with_figures} seeds" if share < with_figures else ""))
+    if not row["settled"]:
+        parts.append("unsettled: the run is too short for a steady part")
     return "; ".join(parts)
 
 

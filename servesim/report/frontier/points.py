@@ -24,7 +24,8 @@ _FIELD = {"tensor_parallel_size": "TP"}
 #: What keys of the traffic start with.
 _TRAFFIC = "workload"
 
-CLEAN, SATURATED, UNCLEAN, FAILED = "clean", "saturated", "not clean", "failed"
+CLEAN, SATURATED, UNSETTLED = "clean", "saturated", "unsettled"
+UNCLEAN, FAILED = "not clean", "failed"
 
 
 def load_of(table: pd.DataFrame, declared: str | None = None) -> str | None:
@@ -44,8 +45,11 @@ def drawn_points(table: pd.DataFrame, load: str | None, metrics: Sequence[str] =
     - ``load``: as a number, NaN in a study without;
     - ``seeds``, ``failed``, ``unclean``, ``met``: how many were run, have no figures, lost requests, and met
       the SLO; ``saturated``: the share of those with figures that is;
+    - ``pooled``: the share of the requests of all seeds together that met the SLO; ``meets``: whether that is
+      enough;
     - ``state``: ``failed`` when no seed has figures, ``not clean`` when some have none or lost requests,
-      ``saturated`` when half of them or more are, else ``clean``;
+      ``saturated`` when half of them or more are, ``unsettled`` when half of them or more have no steady
+      part, else ``clean``;
     - ``hole``: whether any seed failed, so that no line may lead through the point;
     - ``commands``: those of its seeds.
     """
@@ -61,8 +65,13 @@ def drawn_points(table: pd.DataFrame, load: str | None, metrics: Sequence[str] =
     points["traffic"] = _labels(points, [key for key in keys if key.startswith(_TRAFFIC)], load, "")
     points["hole"] = points.failed > 0
     points["state"] = np.select(
-        [points.failed == points.seeds, (points.failed > 0) | (points.unclean > 0), points.saturated >= 0.5],
-        [FAILED, UNCLEAN, SATURATED],
+        [
+            points.failed == points.seeds,
+            (points.failed > 0) | (points.unclean > 0),
+            points.saturated >= 0.5,
+            ~points.settled.astype(bool),
+        ],
+        [FAILED, UNCLEAN, SATURATED, UNSETTLED],
         CLEAN,
     )
     return points.sort_values(["config", "load"], kind="stable", ignore_index=True)

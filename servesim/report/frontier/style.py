@@ -97,6 +97,11 @@ def _key(points: pd.DataFrame) -> str:
     states = set(points.state)
     if "saturated" in states:
         rows.append(dot.format(r=4.5, how=ring, text="saturated (dotted line)"))
+    if "unsettled" in states:
+        hole = (
+            '<circle cx="8" cy="8" r="5" fill="currentColor"/><circle cx="8" cy="8" r="1.6" fill="Canvas"/>'
+        )
+        rows.append(f'<svg width="16" height="16" aria-hidden="true">{hole}</svg>unsettled: too short a run')
     if "not clean" in states:
         inner = '<svg width="16" height="16" aria-hidden="true"><circle cx="8" cy="8" r="5" '
         inner += f'{ring}/><circle cx="8" cy="8" r="1.6" {full}/></svg>'

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from servesim.frontier.objective import bracket
 from servesim.frontier.replications import settings
 from servesim.report.frontier.details import figure
 from servesim.report.frontier.points import CLEAN, short_names, written
@@ -55,25 +56,36 @@ def best_points(points: pd.DataFrame, load: str | None, chosen: Sequence[Style],
     without: list[Row] = []
     for config, style in enumerate(chosen):
         own = points[points.config == config]
-        fit = own[(own.state == CLEAN) & own[COST.column].notna() & ((own.met == own.seeds) | (not asks))]
+        fit = own[(own.state == CLEAN) & own[COST.column].notna() & (own.meets | (not asks))]
         name = Markup(f"{style.swatch()} {escape(str(own.label.iloc[0]))}")
+        ends = [_bracket(own)] if asks and load else []
         if fit.empty:
-            without.append([name, "none", *[""] * (len(_HEADED) + (load is not None))])
+            without.append([name, *ends, "none", *[""] * (len(_HEADED) + (load is not None))])
             continue
         best = fit.iloc[int(fit[COST.column].argmin())]
         at = [written(best.load)] if load else []
-        figures = [figure(best[metric.column], metric) for _, metric in _HEADED]
-        rows.append((best[COST.column], [name, *at, *figures, command(best.commands[0])]))
+        figures = [
+            figure(best.pooled if metric is ATTAINMENT else best[metric.column], metric)
+            for _, metric in _HEADED
+        ]
+        rows.append((best[COST.column], [name, *ends, *at, *figures, command(best.commands[0])]))
     ranked = [row for _, row in sorted(rows, key=lambda each: each[0])]
     loads = [short_names([load])[load]] if load else []
-    meets = "that meets the SLO with every seed and is" if asks else "that is"
+    meets = "that meets the SLO, the requests of all seeds together, and is" if asks else "that is"
+    slo = ["SLO"] if asks and load else []
     return Table(
         "The cheapest point of each configuration" + (" that meets the SLO" if asks else ""),
-        ["configuration", *loads, *(heading for heading, _ in _HEADED), "command"],
+        ["configuration", *slo, *loads, *(heading for heading, _ in _HEADED), "command"],
         [*ranked, *without],
-        f"Of each configuration, the point {meets} clean and not saturated, with the fewest dollars per "
-        "million output tokens; the cheapest first, means over the seeds. The command runs its first seed.",
+        f"Of each configuration, the point {meets} clean, settled and not saturated, with the fewest dollars "
+        "per million output tokens; the cheapest first, means over the seeds. The command runs the first.",
     )
+
+
+def _bracket(own: pd.DataFrame) -> str:
+    """Return up to which of its loads a configuration meets the SLO, in words."""
+    known = own[own.failed < own.seeds]
+    return str(bracket(list(known["load"]), list(known["meets"])))
 
 
 def failures(table: pd.DataFrame) -> Table | None:
@@ -117,7 +129,10 @@ def every_point(table: pd.DataFrame) -> Table:
 def _went(row: Mapping[Any, Any]) -> str:
     if row["status"] != "clean":
         return str(row["status"]).replace("_", " ")
-    return "saturated" if row.get("saturated") is True or row.get("saturated") == 1 else "clean"
+    if row.get("saturated") is True or row.get("saturated") == 1:
+        return "saturated"
+    settled = row.get("settled")
+    return "unsettled" if settled is not None and settled == 0 else "clean"
 
 
 def _named(table: pd.DataFrame) -> tuple[list[str], list[str]]:

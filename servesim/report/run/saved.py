@@ -67,6 +67,12 @@ class Run:
         Raises:
             ConfigError: a file is missing, cannot be read, or is not as a run of this version leaves it.
         """
+        runs = sorted(
+            int(each.parent.name) for each in folder.glob("[0-9]*/summary.json") if each.parent.name.isdigit()
+        )
+        if runs and not (folder / "summary.json").is_file():
+            held = f"holds the runs {runs[0]} to {runs[-1]}; name one: {folder / str(runs[0])}"
+            raise ConfigError([Problem("", str(folder), held)])
         missing = [name for name in _FILES if not (folder / name).is_file()]
         if missing:
             raise ConfigError(

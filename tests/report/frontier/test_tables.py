@@ -21,10 +21,11 @@ def copied(cell):
 def best(table, asks=True, load=RATE):
     points = points_of(table, load)
     made = best_points(points, load, styles(points.config.nunique()), asks)
-    return {text(row[0]): row[1:] for row in made.rows}
+    assert ("SLO" in made.headings) == asks
+    return {text(row[0]): row[1 + asks :] for row in made.rows}
 
 
-def test_the_best_point_is_the_cheapest_that_meets_the_slo_with_every_seed():
+def test_the_best_point_is_the_cheapest_that_meets_the_slo():
     table = sweep_table()
     rows = best(table)
     for (variant, gpu), own in table.groupby(["variant", "gpu"]):
@@ -52,6 +53,26 @@ def test_saturated_unclean_and_partly_failed_points_are_never_the_best():
     assert best(saturated)["one, h100"][0] != plain
 
 
+def test_seeds_are_judged_together():
+    """One seed in three at 98.8% of a target of 99% costs nothing where all requests together reach it."""
+    table = sweep_table(rates=(1.0, 2.0)).assign(**{"goodput.target": 0.99})
+    table["goodput.attainment"] = table.seed.map({0: 0.988, 1: 0.996, 2: 0.996})
+    assert best(table)["one, h100"][0] == "2"
+
+
+def test_a_run_without_a_steady_part_is_never_the_best():
+    table = sweep_table()
+    plain = best(table)["one, h100"][0]
+    rated = table[RATE].map(lambda rate: f"{rate:g}" != plain)
+    assert best(table.assign(settled=rated))["one, h100"][0] != plain
+
+
+def test_each_configuration_says_between_which_loads_it_ceases_to_meet_the_slo():
+    points = points_of(sweep_table())
+    rows = best_points(points, RATE, styles(points.config.nunique()), True).rows
+    assert {text(row[0]): row[1] for row in rows}["one, h100"] == "meets up to 4, misses at 8"
+
+
 def test_a_configuration_without_such_a_point_says_none():
     rows = best(sweep_table(fails=lambda variant, gpu, rate, seed: variant == "one"))
     assert rows["one, h100"][0] == "none"
@@ -59,7 +80,7 @@ def test_a_configuration_without_such_a_point_says_none():
 
 
 def test_without_an_slo_the_cheapest_clean_point_counts():
-    table = sweep_table().assign(**{"goodput.met": None})
+    table = sweep_table().assign(**{"goodput.met": None, "goodput.attainment": None})
     assert best(table)["one, h100"][0] == "none"
     assert best(table, asks=False)["one, h100"][0] == "8"
 

@@ -130,3 +130,11 @@ def test_what_a_table_lacks_is_told(
 def test_every_run_has_the_shape_of_a_run(kind: str, tmp_path: Path) -> None:
     run(load(*KINDS[kind])).save(tmp_path)
     assert len(Run.read(tmp_path).requests)
+
+
+def test_the_folder_of_several_runs_says_which_there_are(tmp_path: Path) -> None:
+    for name in ("0", "1", "10", "2", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "summary.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ConfigError, match="holds the runs 0 to 10; name one"):
+        Run.read(tmp_path)
