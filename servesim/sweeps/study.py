@@ -19,6 +19,11 @@ from servesim.config.overrides import Overrides
 #: The group of studies, and the key below which Hydra composes one.
 GROUP = "experiment"
 
+#: Keys that say how much traffic there is, which a load axis may find values of.
+LOADS = ("workload.arrivals.rate_rps", "workload.arrivals.concurrency", "workload.rate_scale")
+#: Seeds are below this: they are kept as integers of 64 bits.
+SEEDS_END = 2**63
+
 
 @dataclass(frozen=True)
 class Load:
@@ -32,6 +37,13 @@ class Load:
     key: str = quantity(default="workload.arrivals.rate_rps")
     points: int = quantity("loads per configuration", at_least=3, at_most=1000, default=12)
     seconds: float | None = quantity("s of wall time", above=0, default=None)
+
+    concerns: ClassVar[tuple[str, ...]] = ("key",)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield that the key is of no traffic."""
+        if self.key not in LOADS:
+            yield Problem("key", self.key, f"is no load; must be {listed(LOADS)}")
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,8 @@ class Study:
             return
         if not self.seeds or min(self.seeds) < 0:
             yield Problem("seeds", self.seeds, "must be a number of seeds, or seeds of at least 0")
+        elif max(self.seeds) >= SEEDS_END:
+            yield Problem("seeds", self.seeds, "must each be below 2^63")
         elif len(set(self.seeds)) < len(self.seeds):
             yield Problem("seeds", self.seeds, "must be different: the same seed gives the same run")
 

@@ -28,13 +28,17 @@ LAST = {
     "hash": pa.string(),
 }
 
+#: Whole numbers of this size have no place in 64 bits.
+_TOO_LARGE = 2**63
+
 Row = Mapping[str, Any]
 
 
 def table_of(rows: Sequence[Row], axes: Sequence[str]) -> pa.Table:
     """Return rows as a table: fixed columns, the ``axes``, and all figures that some row has.
 
-    Values of several kinds in one column become text; a column without any value is of numbers, all null.
+    Values of several kinds in one column become text, and so do whole numbers that 64 bits cannot hold; a
+    column without any value is of numbers, all null.
     """
     fixed = [*FIRST, *axes, *LAST]
     names = [*fixed, *_in_sections(name for row in rows for name in row if name not in fixed)]
@@ -94,7 +98,9 @@ def _column(values: list[Any], kind: pa.DataType | None) -> pa.Array:
     kinds = {type(value) for value in values if value is not None}
     if not kinds:
         return pa.array(values, type=pa.float64())
-    if kinds <= {int, float}:
+    if kinds <= {int, float} and not any(
+        isinstance(value, int) and abs(value) >= _TOO_LARGE for value in values
+    ):
         return pa.array(values, type=pa.float64() if float in kinds else pa.int64())
     return pa.array(values) if kinds in ({bool}, {str}) else pa.array(map(_as_text, values), type=pa.string())
 

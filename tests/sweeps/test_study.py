@@ -46,7 +46,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         "sedes = 3: unknown key; did you mean seeds?",
         "load.pints = 3: unknown key; did you mean load.points?",
         "axes = 'gpu=a,b': must be a list, each of it text",
-        "seeds = 0: must be at least 1 (seeds)",
+        "seeds = 0: must be at least 1 and at most 10000 (seeds)",
     ]
     assert faults(seeds=[1, 1], variants={"a": "b=c", "base": [3]}, baseline="bas") == [
         "variants.a = 'b=c': must be a name with a list of overrides",
@@ -57,6 +57,19 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     assert faults(seeds=[]) == ["seeds = (): must be a number of seeds, or seeds of at least 0"]
     assert faults(seeds=[-1]) == ["seeds = (-1,): must be a number of seeds, or seeds of at least 0"]
     assert len(faults(load={"points": 2}, variants=3)) == 2
+
+
+def test_seeds_are_kept_as_64_bits() -> None:
+    assert study_of({"seeds": [2**63 - 1]}).each_seed == (2**63 - 1,)
+    assert any("below 2^63" in fault for fault in faults(seeds=[2**63]))
+
+
+@pytest.mark.parametrize(
+    "key", ["seed", "slo.attainment", "cluster.gpus", "workload.requests", "gpu.usd_per_hour", "x", ""]
+)
+def test_a_load_is_a_key_of_the_traffic(key: str) -> None:
+    (fault,) = faults(load={"key": key})
+    assert fault.startswith(f"load.key = {key!r}: is no load; must be workload.arrivals.rate_rps")
 
 
 def test_a_study_of_ones_own_may_build_on_another_one(tmp_path: Path) -> None:

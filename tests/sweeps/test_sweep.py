@@ -16,6 +16,7 @@ import yaml
 
 import servesim
 from servesim import ConfigError, load, run, sweep
+from servesim.config.expansion import Expansion
 from servesim.config.groups import Groups
 from servesim.engine.clock import StalledError
 from servesim.sweeps import point
@@ -230,6 +231,38 @@ def test_a_budget_in_seconds_ends_the_search_and_the_next_one_goes_on(tmp_path: 
     ]
     assert 0 < len(tables[0]) < len(tables[1])
     assert time.monotonic() - began_s < 30
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_however_short_the_time_there_is_a_point(jobs: int) -> None:
+    assert len(sweep(SMALL, load={"points": 3, "seconds": 1e-9}, n_jobs=jobs)) == 1
+
+
+def test_a_load_that_its_key_does_not_take_ends_a_search_but_no_sweep() -> None:
+    typed = [*SMALL, "workload/arrivals=closed_loop", "workload.arrivals.concurrency=900000"]
+    table = sweep(typed, load={"key": "workload.arrivals.concurrency", "points": 5}, n_jobs=1)
+    loads = table["workload.arrivals.concurrency"]
+    assert loads.between(1, 1_000_000).all()
+    assert 900_000 in set(loads)
+
+
+def test_a_mistake_in_every_configuration_is_told_without_looking_at_all_seeds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_at: list[Any] = []
+
+    def counted(self: Expansion, typed: Any) -> Any:
+        looked_at.append(typed)
+        return scenario(self, typed)
+
+    scenario = Expansion.scenario
+    monkeypatch.setattr(Expansion, "scenario", counted)
+    with pytest.raises(ConfigError, match="did you mean horizon_s"):
+        sweep(SMALL, ["horizon_ss=1,2"], seeds=1000, n_jobs=1)
+    assert len(looked_at) == 2
+    with pytest.raises(ConfigError, match=r"did you mean horizon_s\?$"):
+        sweep([*SMALL, "horizon_ss=1"], ["workload.requests=range(1,1001)"], n_jobs=1)
+    assert len(looked_at) < 200
 
 
 def test_progress_is_told() -> None:

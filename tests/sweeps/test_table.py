@@ -50,6 +50,9 @@ def test_figures_of_a_section_stand_side_by_side_whichever_row_has_them() -> Non
         (["auto", 4096, True], "string", ["auto", "4096", "true"]),
         ([[1, 2], None], "string", ["[1, 2]", None]),
         ([1, True], "string", ["1", "true"]),
+        ([2**63 - 1, -(2**63) + 1], "int64", [2**63 - 1, -(2**63) + 1]),
+        ([1, 2**63], "string", ["1", str(2**63)]),
+        ([10**400, 0.5], "string", [str(10**400), "0.5"]),
     ],
 )
 def test_a_column_has_the_type_of_its_values(values: list[Any], kind: str, kept: list[Any]) -> None:
