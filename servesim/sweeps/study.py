@@ -103,8 +103,17 @@ class Study:
         Raises:
             ConfigError: listing everything that is wrong with it.
         """
-        said = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return study_of({key: value for key, value in said.items() if key != "name"})
+        try:
+            said = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+            message = f"cannot be read: {' '.join(str(error).split())}"
+            raise ConfigError([Problem(str(path), None, message)]) from error
+        if not isinstance(said, Mapping) or not all(isinstance(key, str) for key in said):
+            raise ConfigError([Problem(str(path), None, "describes no study")])
+        try:
+            return study_of({key: value for key, value in said.items() if key != "name"})
+        except ConfigError as error:
+            raise ConfigError(Problem(str(path), None, str(each)) for each in error.problems) from error
 
 
 def study_of(values: Mapping[str, Any]) -> Study:

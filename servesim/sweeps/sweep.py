@@ -10,6 +10,7 @@ import pyarrow as pa
 import yaml
 
 from servesim.config.groups import Groups
+from servesim.results.files import in_one_go
 from servesim.sweeps.finished import Finished
 from servesim.sweeps.grid import grid
 from servesim.sweeps.plan import Plan
@@ -96,6 +97,7 @@ def run_study(
     finished = None if folder is None else Finished(folder, study, groups)
     if folder is not None and finished is not None and finished.holds():
         table = read_arrow(folder)
+        _write_study(study, folder)
         return Swept(table, table.num_rows)
     with Store(folder) as store:
         work = Work(plan, store, n_jobs, progress)
@@ -103,11 +105,20 @@ def run_study(
     if folder is not None and finished is not None:
         finished.remove()
         write_table(table, folder)
-        text = yaml.safe_dump({"name": folder.name, **study.as_dict()}, sort_keys=False, allow_unicode=True)
-        (folder / STUDY).write_text(text, encoding="utf-8")
+        _write_study(study, folder)
+        (folder / STUDY).touch()  # as new as the table, so that the page is drawn again
         if not work.unfinished:
             finished.write(plan.traces)
     return Swept(table, work.known)
+
+
+def _write_study(study: Study, folder: Path) -> None:
+    """Write ``study.yaml``, unless it is there as it would be written."""
+    said = yaml.safe_dump({"name": folder.name, **study.as_dict()}, sort_keys=False, allow_unicode=True)
+    path, content = folder / STUDY, said.encode()
+    if not (path.is_file() and path.read_bytes() == content):
+        with in_one_go(path) as beside:
+            beside.write_bytes(content)
 
 
 def _as_list(given: Any) -> Any:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from servesim.check import ConfigError, Problem
+from servesim.results.files import in_one_go
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,9 +57,9 @@ def axes_of(columns: Iterable[str]) -> list[str]:
 def write_table(table: pa.Table, folder: Path) -> Path:
     """Write ``sweep.parquet``, in one go: whoever reads it finds the old table or the new one."""
     path = folder / NAME
-    beside = path.with_suffix(".part")
-    pq.write_table(table, beside, compression="zstd")
-    return beside.replace(path)
+    with in_one_go(path) as beside:
+        pq.write_table(table, beside, compression="zstd")
+    return path
 
 
 def read_table(place: str | Path) -> pd.DataFrame:
@@ -74,9 +75,34 @@ def read_arrow(place: str | Path) -> pa.Table:
     """Return the table of a sweep as :func:`read_table` does, for pyarrow."""
     path = Path(place) / NAME if Path(place).is_dir() else Path(place)
     try:
-        return pq.read_table(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise ConfigError([Problem("", str(place), f"is no table of a sweep ({error})")]) from error
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise ConfigError([Problem(str(place), None, f"is no table of a sweep ({error})")]) from error
+    if lack := _lack(table):
+        raise ConfigError([Problem(str(place), None, f"is no table of a sweep ({lack})")])
+    return table
+
+
+def _lack(table: pa.Table) -> str:
+    """Say what a table lacks to be one of a sweep; nothing where it is one."""
+    names = table.column_names
+    missing = [name for name in FIRST | LAST if names.count(name) != 1]
+    if missing:
+        return f"it has no column {', '.join(missing)}"
+    first = names.index("seed")
+    if names[: len(FIRST)] != [*FIRST] or names[first : first + len(LAST)] != [*LAST]:
+        return "its columns are in another order"
+    odd = [name for name, kind in (FIRST | LAST).items() if not _is_of(table.schema.field(name).type, kind)]
+    if odd:
+        return f"of another type: {', '.join(odd)}"
+    return "two columns have the same name" if len(set(names)) < len(names) else ""
+
+
+def _is_of(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Tell whether a column can be read as one of a type: null where it has no value."""
+    if pa.types.is_string(wanted):
+        return any(kind(found) for kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_null))
+    return bool(pa.types.is_integer(found))
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:

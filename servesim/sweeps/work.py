@@ -109,10 +109,10 @@ def _measured(outcomes: Sequence[Outcome]) -> Measured | None:
     if not rows:
         return None
     return Measured(
-        saturated=2 * sum(bool(row["saturated"]) for row in rows) >= len(rows),
-        throughput=_mean(row["throughput.requests_per_s"] for row in rows),
-        tail_s=_mean(row["latency.ttft_s.p99"] for row in rows),
-        good=_mean(row["goodput.attainment"] for row in rows),
+        saturated=2 * sum(bool(row.get("saturated")) for row in rows) >= len(rows),
+        throughput=_mean(row.get("throughput.requests_per_s") for row in rows),
+        tail_s=_mean(row.get("latency.ttft_s.p99") for row in rows),
+        good=_mean(row.get("goodput.attainment") for row in rows),
     )
 
 

@@ -90,6 +90,18 @@ def test_a_file_that_says_nothing_sensible_is_refused(text: str, tmp_path: Path)
         load_study(["experiment=mine"], Groups.of(tmp_path), tmp_path)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"[1]", b"seeds: [1", b"\xff\xfe", b"a: !!python/object:os.system {}", b"1: 2", b"sedes: 3", b"x"],
+)
+def test_a_study_beside_a_table_that_cannot_be_read_is_named(said: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_bytes(said)
+    with pytest.raises(ConfigError) as caught:
+        Study.read(path)
+    assert [problem.path for problem in caught.value.problems] == [str(path)]
+
+
 def test_a_study_that_does_not_exist_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(ConfigError, match="batching_frontier"):
         load_study(["experiment=batching_frontir"], Groups.of(None))

@@ -96,6 +96,19 @@ def test_a_finished_sweep_runs_nothing_and_composes_nothing(
     assert len(simulated) == 2
 
 
+@pytest.mark.parametrize("said", [None, b"", b"\xff", b"seeds: ["])
+def test_a_study_that_is_gone_or_garbage_is_written_anew(said: bytes | None, tmp_path: Path) -> None:
+    sweep(SMALL, folder=tmp_path, n_jobs=1)
+    study = tmp_path / "study.yaml"
+    whole = study.read_bytes()
+    study.unlink()
+    if said is not None:
+        study.write_bytes(said)
+    sweep(SMALL, folder=tmp_path, n_jobs=1)
+    assert study.read_bytes() == whole
+    assert {path.name for path in tmp_path.iterdir()} == {LOG, TABLE, "study.yaml", "finished.json"}
+
+
 def test_only_what_is_missing_is_run(tmp_path: Path, simulated: list[Any]) -> None:
     sweep(SMALL, ["workload.arrivals.rate_rps=2"], 2, folder=tmp_path, n_jobs=1)
     table = sweep(SMALL, [RATES], 3, folder=tmp_path, n_jobs=1)

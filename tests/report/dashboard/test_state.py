@@ -172,3 +172,10 @@ def test_two_pools_of_a_disaggregated_cluster_have_the_same_parallelism() -> Non
         "servesim cluster.prefill.tensor_parallel_size=8 cluster.decode.tensor_parallel_size=8 "
         "scheduler=disaggregated cluster.prefill.replicas=3"
     )
+
+
+@pytest.mark.parametrize("name", ["model", "b-gpu", "scheduler", "lengths", "kv", "sweep"])
+def test_a_url_has_nothing_filled_in(name: str) -> None:
+    state, found = State.read(f"?compare=1&{name}=${{oc.env:HOME}}")
+    assert [problem.path for problem in found] == [name]
+    assert not any("${" in text for setup in state.setups.values() for text in state.overrides(setup))
