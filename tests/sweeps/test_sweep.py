@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -211,6 +212,36 @@ def test_a_text_is_no_list_of_overrides() -> None:
     with pytest.raises(ConfigError) as caught:
         sweep("seed=1", "gpu=l40s", variants={"a": "b=c"})
     assert [problem.path for problem in caught.value.problems] == ["overrides", "axes", "variants.a"]
+
+
+@pytest.mark.parametrize(
+    ("given", "paths"),
+    [
+        ({"seeds": None}, ["seeds"]),
+        ({"seeds": 2.5}, ["seeds"]),
+        ({"seeds": True}, ["seeds"]),
+        ({"seeds": "2"}, ["seeds"]),
+        ({"variants": ["a"]}, ["variants"]),
+        ({"variants": {"a": None}}, ["variants.a"]),
+        ({"variants": {"a": 3}, "n_jobs": 0}, ["variants.a", "n_jobs"]),
+        ({"load": "x"}, ["load"]),
+        ({"load": 3}, ["load"]),
+        ({"overrides": None}, ["overrides"]),
+        ({"axes": 3}, ["axes"]),
+        ({"n_jobs": "2"}, ["n_jobs"]),
+        ({"n_jobs": -7}, ["n_jobs"]),
+        ({"n_jobs": None}, ["n_jobs"]),
+    ],
+)
+def test_an_argument_of_another_kind_is_refused(given: dict[str, Any], paths: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        sweep(**given)
+    assert [problem.path for problem in caught.value.problems] == paths
+
+
+@pytest.mark.parametrize("seeds", [np.int64(2), np.array([0, 1]), (0, 1), range(2)])
+def test_seeds_may_be_numbers_of_numpy(seeds: Any) -> None:
+    assert list(sweep(SMALL, seeds=seeds, n_jobs=np.int64(1))["seed"]) == [0, 1]
 
 
 def test_a_load_axis_needs_a_load() -> None:
