@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import socket
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
@@ -47,16 +48,27 @@ def dashboard(arguments: Sequence[str]) -> int:
     from servesim.report.dashboard.state import State
     from servesim.report.dashboard.whatif import WhatIfs
 
-    loaded = load_folder(options.folder) if options.folder else {}
+    loaded = load_folder(options.folder, _tell_left_out) if options.folder else {}
     with _listening(options.host, options.port) as listening:
         whatifs, state = WhatIfs(), State()
         whatifs.ask(state.overrides(state.a))
         app = create_app(loaded, whatifs)
         host, port = listening.getsockname()[:2]
-        print(f"http://{_LOCAL if host == '0.0.0.0' else host}:{port}/ (Ctrl-C ends it)", flush=True)
+        print(f"http://{_address(host)}:{port}/ (Ctrl-C ends it)", flush=True)
         with suppress(KeyboardInterrupt):
             _serve(app.server, listening)
     return 0
+
+
+def _address(host: str) -> str:
+    """Return how a browser on this machine names the address that is listened at."""
+    at_all = {"0.0.0.0": _LOCAL, "::": "::1"}
+    known = at_all.get(host, host)
+    return f"[{known}]" if ":" in known else known
+
+
+def _tell_left_out(problem: Problem) -> None:
+    print(f"left out: {problem}", file=sys.stderr)
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -65,8 +77,11 @@ def _listening(host: str, port: int) -> socket.socket:
     Raises:
         ConfigError: the address cannot be had.
     """
+    if not host:
+        raise ConfigError([Problem("--host", host, "is no address; 0.0.0.0 listens at all of them")])
     try:
-        return socket.create_server((host, port))
+        family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
         reason = str(getattr(error, "strerror", None) or error).partition(" (while")[0]
         message = f"cannot be listened at ({reason}); choose another --port"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import NoReturn
 
-from servesim.check import ConfigError, Problem, listed
+from servesim.check import ConfigError, Problem, field_problems, listed
 from servesim.config.groups import Groups
 from servesim.config.kinds import KINDS
+from servesim.cost.gpu import Gpu
 from servesim.frontier.candidate import Candidate
 from servesim.frontier.catalogue import catalogue
 from servesim.frontier.plan import Question
@@ -51,6 +54,9 @@ Exit status: 0 when a configuration meets the SLO; 3 when none does; 1 error in 
 
 #: Half of a run may be warm-up, and of fewer than 24 requests nobody can tell whether they pile up.
 _FEWEST_REQUESTS = 50
+#: Bounds of numbers: of any, of runs of each configuration, of requests of each run, of processes.
+_MOST, _MOST_SEEDS, _MOST_REQUESTS, _MOST_JOBS = 1_000_000, 1000, 10_000_000, 1024
+_MOST_DIGITS = 100  # Python refuses to read numbers of thousands of digits
 
 
 def plan(arguments: Sequence[str]) -> int:
@@ -65,14 +71,17 @@ def plan(arguments: Sequence[str]) -> int:
         print(_HELP)
         return MET
     candidates, question, jobs = _checked(options)
+    if options.out is not None:
+        _claim(options.out)
     with progress_bar(len(candidates), console(stderr=True), counted="configurations settled") as tell:
         answers = find(candidates, question, jobs, tell)
     scenario = candidates[0].scenario
+    print_plan(scenario, answers, question, console(), options.out)
     if options.out is not None:
         from servesim.frontier.table import save
 
+        sys.stdout.flush()  # should the files fail, the plan has been printed
         save(answers, question, scenario.as_dict(), options.out)
-    print_plan(scenario, answers, question, console(), options.out)
     return MET if answers[0].fate == "meets" else NONE_MEETS
 
 
@@ -89,9 +98,12 @@ def _checked(options: argparse.Namespace) -> tuple[list[Candidate], Question, in
     sizes = sorted({numbers.whole("--tensor-parallel", text) for text in options.tensor_parallel.split(",")})
     max_replicas = numbers.whole("--max-replicas", options.max_replicas)
     max_gpus = numbers.whole("--max-gpus", options.max_gpus)
-    seeds, top = numbers.whole("--seeds", options.seeds), numbers.whole("--top", options.top)
-    jobs = -1 if options.jobs is None else numbers.whole("--jobs", options.jobs)
-    requests = options.requests and numbers.whole("--requests", options.requests, _FEWEST_REQUESTS)
+    seeds = numbers.whole("--seeds", options.seeds, most=_MOST_SEEDS)
+    top = numbers.whole("--top", options.top)
+    jobs = -1 if options.jobs is None else numbers.whole("--jobs", options.jobs, most=_MOST_JOBS)
+    requests = None
+    if options.requests is not None:
+        requests = numbers.whole("--requests", options.requests, _FEWEST_REQUESTS, _MOST_REQUESTS)
     candidates, others = catalogue(
         options.overrides,
         gpus or {"": []},  # so that the overrides are checked, whatever is wrong with the options
@@ -108,6 +120,21 @@ def _checked(options: argparse.Namespace) -> tuple[list[Candidate], Question, in
     return candidates, Question(trial, max_replicas, max_gpus, top), jobs
 
 
+def _claim(folder: Path) -> None:
+    """Make the folder of the files, before anything is simulated for them.
+
+    Raises:
+        ConfigError: nothing can be written there.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        message = f"cannot be written into ({error.strerror})"
+        raise ConfigError([Problem("--out", str(folder), message)]) from error
+
+
 def _gpus(groups: Groups, typed: str | None) -> tuple[dict[str, list[str]], list[Problem]]:
     """Return the overrides that choose each GPU and set its price, and the problems of the others."""
     chosen: dict[str, list[str]] = {}
@@ -117,9 +144,22 @@ def _gpus(groups: Groups, typed: str | None) -> tuple[dict[str, list[str]], list
         problem = groups.problem("gpu", name)
         if problem is not None:
             found.append(replace(problem, path="--gpus"))
+        elif name in chosen:
+            found.append(Problem("--gpus", text, "is named twice"))
+        elif priced and not _is_price(price):
+            found.append(Problem("--gpus", text, "the price must be a number of dollars per hour"))
         else:
             chosen[name] = [f"gpu={name}", *([f"gpu.usd_per_hour={price}"] if priced else [])]
     return chosen, found
+
+
+def _is_price(text: str) -> bool:
+    """Tell whether a text is a number that a price can be."""
+    try:
+        usd_per_hour = float(text)
+    except ValueError:
+        return False
+    return not any(field_problems(Gpu, {"usd_per_hour": usd_per_hour}))
 
 
 def _schedulers(groups: Groups, typed: str) -> tuple[list[str], list[Problem]]:
@@ -145,12 +185,14 @@ class _Numbers:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
 
-    def whole(self, option: str, text: str, least: int = 1) -> int:
-        """Return a whole number; ``least``, and a problem, where the text is none or is below it."""
+    def whole(self, option: str, text: str, least: int = 1, most: int = _MOST) -> int:
+        """Return a whole number; ``least``, and a problem, where the text is none or is out of bounds."""
         digits = text.strip()
-        if digits.isdecimal() and int(digits) >= least:
+        if digits.isdecimal() and len(digits) <= _MOST_DIGITS and least <= int(digits) <= most:
             return int(digits)
-        self.problems.append(Problem(option, text, f"must be a whole number, at least {least}"))
+        self.problems.append(
+            Problem(option, text, f"must be a whole number, at least {least} and at most {most:,}")
+        )
         return least
 
 

@@ -78,6 +78,8 @@ def _sorted_out(options: argparse.Namespace) -> tuple[str, list[str], list[str]]
         for text in rest
         if text.startswith(("hydra.", "hydra/"))
     ]
+    if f"{_FOLDER}=" in options.overrides:
+        found.append(Problem(f"{_FOLDER}=", None, "names no folder"))
     if len(choices) > 1 or "," in choices[0]:
         found.append(Problem(GROUP, ", ".join(choices), "one study at a time"))
     if options.multirun:

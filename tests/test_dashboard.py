@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from servesim import dashboard
+from servesim import ConfigError, dashboard
 from servesim.cli import main
 from tests.dashboards import needs_dash, served
 
@@ -74,3 +74,18 @@ def test_it_listens_on_this_machine_alone_and_ends_with_ctrl_c() -> None:
 def test_it_ends_with_ctrl_c_while_nobody_has_asked_for_anything() -> None:
     with served():
         pass
+
+
+def test_no_host_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["dashboard", "--host", ""]) == 1
+    assert "--host = '': is no address" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("host", "said"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]"), ("::", "[::1]")])
+def test_an_address_of_either_kind_is_listened_at(host: str, said: str) -> None:
+    try:
+        listening = dashboard._listening(host, 0)
+    except ConfigError:
+        pytest.skip("this machine has no such addresses")
+    with listening:
+        assert dashboard._address(listening.getsockname()[0]) == said

@@ -155,7 +155,7 @@ def test_every_mistake_is_told_at_once(capfd: pytest.CaptureFixture[str]) -> Non
     ("arguments", "word"),
     [
         (["--nonsense"], "servesim plan --help"),
-        (["--gpus", "h100-sxm=free"], "gpu.usd_per_hour"),
+        (["--gpus", "h100-sxm=free"], "the price must be"),
         (["--tensor-parallel", "1,x"], "--tensor-parallel"),
         (["cluster.decode.gpu=l40s"], "--gpus"),
         (["--config-dir", "nowhere"], "no such folder"),
@@ -185,3 +185,54 @@ def test_the_verdict_is_that_of_the_runs(here: Path) -> None:
     bad = sum((1 - each["goodput"]["attainment"]) * each["latency"]["e2e_s"]["n"] for each in missed)
     judged = sum(each["latency"]["e2e_s"]["n"] for each in missed)
     assert any(each["saturated"] for each in missed) or bad > 0.01 * judged
+
+
+@pytest.mark.parametrize(
+    "option", ["--top", "--seeds", "--requests", "--jobs", "--max-gpus", "--tensor-parallel"]
+)
+@pytest.mark.parametrize("number", ["9" * 5000, "1000000000000", "0", "x", ""])
+def test_a_number_out_of_bounds_is_refused(
+    option: str, number: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", *SMALL, option, number]) == 1
+    printed, complaints = capfd.readouterr()
+    assert printed == ""
+    assert complaints.startswith(f"1 problem in the input:\n  {option} = ")
+    assert "must be a whole number, at least" in complaints
+
+
+def test_a_gpu_has_one_price_and_the_message_says_whose(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *QUICK, "--gpus", "h100-sxm,l40s=-1,h100-sxm=1,a100-sxm-80gb=x"]) == 1
+    complaints = capfd.readouterr().err
+    assert "--gpus = 'h100-sxm=1': is named twice" in complaints
+    assert "--gpus = 'l40s=-1': the price must be" in complaints
+    assert "--gpus = 'a100-sxm-80gb=x': the price must be" in complaints
+
+
+def test_a_folder_that_cannot_be_written_is_noticed_before_anything_runs(
+    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "file").write_text("")
+    monkeypatch.setattr("servesim.plan.find", None)
+    assert main(["plan", *SMALL, "--out", "file/plan"]) == 1
+    assert "--out = 'file/plan': cannot be written into" in capfd.readouterr().err
+
+
+def test_a_plan_is_printed_even_if_its_files_fail(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("servesim.frontier.table.save", full)
+    assert main(["plan", *SMALL, "--tensor-parallel", "1", "--out", "out"]) == 1
+    printed, complaints = capfd.readouterr()
+    assert "Run the first:" in printed
+    assert "No space left" in complaints
+
+
+def test_the_command_has_each_key_once(capfd: pytest.CaptureFixture[str]) -> None:
+    main(["plan", *SMALL, "--tensor-parallel", "1", "seed=7"])
+    command = next(line for line in capfd.readouterr().out.splitlines() if line.startswith("  servesim"))
+    assert command.count("seed=") == 1
+    assert "seed=7,8" in command

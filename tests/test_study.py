@@ -142,6 +142,7 @@ def test_one_failed_point_is_a_hole_and_the_status_is_3(
         (["-m"], ["leave -m out"]),
         (["experiment=other"], ["one study at a time"]),
         (["hydra.run.dir=x"], ["hydra.sweep.dir"]),
+        (["hydra.sweep.dir="], ["names no folder"]),
         (["nonsense"], ["write key=value"]),
         (["seed=x"], ["whole number"]),
         (["experiment.load={}"], ["is swept by an axis, too"]),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
+
+from hydra.core.override_parser.types import ValueType
 
 from servesim.check import Problem
 from servesim.config.groups import Groups
-from servesim.config.overrides import is_sweep, parsed, sweep_values
+from servesim.config.overrides import is_sweep, parsed, sweep_size, sweep_values
 
 
 class Axis(NamedTuple):
@@ -20,6 +23,13 @@ class Axis(NamedTuple):
 def is_axis(text: str) -> bool:
     """Tell whether an override gives several values."""
     return is_sweep(parsed(f"++{text}" if not text.startswith("+") else text))
+
+
+def axis_size(text: str) -> float:
+    """Return how many values an axis gives, without making them: one where that is not to be told."""
+    key, _, value = text.partition("=")
+    override = parsed(f"++{key}={value}")
+    return max(sweep_size(override), 1) if override is not None and override.is_sweep_override() else 1
 
 
 def read_axis(text: str, groups: Groups) -> Axis | Problem:
@@ -38,10 +48,13 @@ def read_axis(text: str, groups: Groups) -> Axis | Problem:
         texts = sweep_values(override)
         if not texts:
             return Problem(key, value, "write the values of an axis out: key=value1,value2")
-    twice = sorted({each for each in texts if texts.count(each) > 1})
+    twice = sorted(each for each, times in Counter(texts).items() if times > 1)
     if twice:
         return Problem(key, value, f"gives {twice[0]} twice")
-    values = tuple(each if key in groups else _value(key, each) for each in texts)
+    if override is not None and override.value_type == ValueType.RANGE_SWEEP:
+        values = tuple(override.sweep_iterator())  # numbers, which need no reading
+    else:
+        values = tuple(each if key in groups else _value(key, each) for each in texts)
     return Axis(key, values, tuple(f"{key}={each}" for each in texts))
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from fractions import Fraction
 from functools import lru_cache
+from math import ceil, inf
 from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, ValueType
+from hydra.core.override_parser.types import ChoiceSweep, Override, RangeSweep, ValueType
 from hydra.errors import HydraException
 
 from servesim.check import Problem
@@ -22,6 +24,8 @@ from servesim.config.groups import Groups
 _TRANSFER_OVERHEAD = "cluster.transfer.overhead"
 _POOL_GPU = re.compile(r"cluster\.\w+\.gpu")
 _NO_OVERRIDE = "is not an override; write key=value"
+#: The most values of a sweep, and the most points of several.
+MOST_POINTS = 100_000
 _FREE_TEXT = re.compile(r"(.*\.)?path")  # keys whose values are text, whatever Hydra would read in them
 
 
@@ -38,6 +42,7 @@ class Overrides:
         self.misplaced: list[str] = []
         self._groups = groups
         self._sweeping = sweeping
+        self._jobs = 1.0
         self._choices: dict[str, list[str]] = {}
         for text in typed:
             self._add(text)
@@ -103,11 +108,17 @@ class Overrides:
             self.problems.append(Problem(f"{key}={value}", None, _NO_OVERRIDE))
 
     def _is_stray_sweep(self, override: Override | None, key: str, value: str) -> bool:
-        if override is None or not override.is_sweep_override():
+        if override is None or not is_sweep(override):
             return False
         message = "several values are several runs: add -m"
         if self._sweeping:
-            if sweep_values(override) or key in self._groups:
+            size = sweep_size(override)
+            self._jobs *= max(size, 1)
+            if self._jobs > MOST_POINTS:
+                message = f"makes more than {MOST_POINTS:,} runs, which is the most of one command"
+                self.problems.append(Problem(key, value, message))
+                return True
+            if size or key in self._groups:
                 return False
             message = (
                 "stands for options of a group, and this is none; write the values out: key=value1,value2"
@@ -154,6 +165,19 @@ def parsed(text: str) -> Override | None:
 def is_sweep(override: Override | None) -> bool:
     """Tell whether an override gives several values."""
     return override is not None and override.is_sweep_override()
+
+
+def sweep_size(override: Override) -> float:
+    """Return how many values a sweep gives, without making them; 0 where only Hydra knows them (``glob``)."""
+    sweep = override.value()
+    if isinstance(sweep, ChoiceSweep):
+        return len(sweep.list)
+    if not isinstance(sweep, RangeSweep):
+        return 0
+    if not sweep.step:
+        return inf
+    start, stop = Fraction(sweep.start or 0), Fraction(sweep.stop or 0)
+    return max(0.0, ceil((stop - start) / Fraction(sweep.step)))
 
 
 def sweep_values(override: Override) -> list[str]:

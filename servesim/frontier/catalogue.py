@@ -65,7 +65,8 @@ def catalogue(
                 found += [*error.problems, *_also_wrong(said, error, config_dir)]
                 continue
             scenario = replace(scenario, ignore_capacity=False)
-            typed = said if config_dir is None else ("--config-dir", str(config_dir), *said)
+            kept = tuple(text for text in said if _key(text) != "seed")  # the trial has its seeds
+            typed = kept if config_dir is None else ("--config-dir", str(config_dir), *kept)
             candidates += [Candidate(gpu, scheduler, n, _sized(scenario, n), typed) for n in sizes]
     if candidates:
         found += _unplannable(candidates[0].scenario)

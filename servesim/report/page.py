@@ -19,6 +19,7 @@ from plotly.offline import get_plotlyjs
 from plotly.utils import PlotlyJSONEncoder
 
 from servesim.report.theme import FONT, INKS, Mode, template
+from servesim.results.files import in_one_go
 
 
 @dataclass(frozen=True)
@@ -126,8 +127,10 @@ class Page:
         )
 
     def write(self, path: Path) -> None:
-        """Write the page to a file."""
-        path.write_text(self.html(), encoding="utf-8", newline="\n")
+        """Write the page to a file, in one go."""
+        html = self.html()
+        with in_one_go(path) as beside:
+            beside.write_text(html, encoding="utf-8", newline="\n")
 
     def _body(self) -> Iterator[str]:
         yield "<header>"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from servesim import __version__
 from servesim.config.groups import Groups
+from servesim.results.files import in_one_go
 from servesim.sweeps.point import file_digest
 from servesim.sweeps.study import Study
 from servesim.sweeps.table import NAME as TABLE
@@ -33,12 +34,14 @@ class Finished:
             said = json.loads((self._folder / NAME).read_text())
             traces = said["made_from"]["traces"]
             return bool(said == self._mark(traces))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return False
 
     def write(self, traces: Iterable[str]) -> None:
         """Mark the table as finished."""
-        (self._folder / NAME).write_text(json.dumps(self._mark(sorted(traces)), indent=2) + "\n")
+        text = json.dumps(self._mark(sorted(traces)), indent=2) + "\n"
+        with in_one_go(self._folder / NAME) as beside:
+            beside.write_text(text)
 
     def remove(self) -> None:
         """Take the mark away."""

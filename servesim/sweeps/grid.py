@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, product
+from math import prod
 from typing import Any, NamedTuple
 
 from servesim.check import ConfigError, Problem
-from servesim.config.axes import Axis, is_axis, read_axis
+from servesim.config.axes import Axis, axis_size, is_axis, read_axis
 from servesim.config.groups import Groups
-from servesim.config.overrides import place
-from servesim.sweeps.study import Study
+from servesim.config.overrides import MOST_POINTS, place
+from servesim.sweeps.study import SEEDS_END, Study
 
 #: What a sweep judges unless an override says otherwise: the steady part of each run.
 STEADY = "steady=true"
+_UNTOLD = 10**9  # sizes beyond are not told exactly
 
 
 class Configuration(NamedTuple):
@@ -64,6 +66,7 @@ def grid(study: Study, groups: Groups) -> Grid:
     Raises:
         ConfigError: listing what is wrong with the axes, and which keys are set in two places.
     """
+    _refuse_too_many(study)
     read = [read_axis(text, groups) for text in study.axes]
     axes = [axis for axis in read if isinstance(axis, Axis)]
     found = [
@@ -96,12 +99,15 @@ def _others(overrides: Iterable[str], places: set[str]) -> tuple[str, ...]:
 
 
 def _seeds(text: str, groups: Groups) -> tuple[int, ...]:
+    if axis_size(text) > MOST_POINTS:
+        raise ConfigError([Problem(text, None, f"a sweep has at most {MOST_POINTS:,} points")])
     axis = read_axis(text, groups)
     if isinstance(axis, Problem):
         raise ConfigError([axis])
-    if not all(isinstance(value, int) and value >= 0 for value in axis.values):
+    if not all(type(value) is int and 0 <= value < SEEDS_END for value in axis.values):
         value = text.partition("=")[2]
-        raise ConfigError([Problem("seed", value, "must be a whole number of at least 0, or several")])
+        message = "must be a whole number of at least 0 and below 2^63, or several"
+        raise ConfigError([Problem("seed", value, message)])
     return axis.values
 
 
@@ -114,6 +120,17 @@ def _misplaced_axes(study: Study) -> Iterator[Problem]:
         for text in filter(is_axis, overrides):
             message = "gives several values: write it under axes"
             yield Problem(where, text, message)
+
+
+def _refuse_too_many(study: Study) -> None:
+    """Raise where a study is more than anybody waits for, before any value is made."""
+    loads = study.load.points if study.load else 1
+    sizes = [len(study.variants) or 1, *map(axis_size, study.axes), loads, len(study.each_seed)]
+    if prod(sizes) > MOST_POINTS:
+        parts = " x ".join(
+            f"{size:,}" if size < _UNTOLD else f"over {_UNTOLD:,}" for size in sizes if size > 1
+        )
+        raise ConfigError([Problem("", None, f"{parts} points; a sweep has at most {MOST_POINTS:,}")])
 
 
 def _set_twice(study: Study, axes: Sequence[Axis]) -> Iterator[Problem]:

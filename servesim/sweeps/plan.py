@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from servesim.check import ConfigError, Problem, field_types, listed, options
+from servesim.check import ConfigError, Problem, field_problems, field_types, listed, options
 from servesim.config.expansion import Expansion
 from servesim.config.groups import Groups
 from servesim.config.overrides import place
@@ -14,11 +14,11 @@ from servesim.scenario import Scenario
 from servesim.sweeps.grid import Configuration, Grid
 from servesim.sweeps.point import Hashes, Outcome, Point
 from servesim.sweeps.search import LoadSearch
-from servesim.sweeps.study import Study
+from servesim.sweeps.study import LOADS, Study
 from servesim.workload.trace import Trace
 
-#: Keys that a load axis may have, by the traffic that has them.
-_LOADS = ("workload.arrivals.rate_rps", "workload.arrivals.concurrency", "workload.rate_scale")
+#: Configurations that are refused before the others are no longer looked at.
+_MOST_REFUSED = 100
 
 
 class Plan:
@@ -46,17 +46,26 @@ class Plan:
         """
         found: list[Point] = []
         refused: dict[str, tuple[Problem, list[Configuration]]] = {}
+        wrong_ones = 0
         for number, load in wanted:
+            if wrong_ones == _MOST_REFUSED:
+                break
             configuration = self.grid.configurations[number]
             for seed in self.study.each_seed:
                 overrides = self._overrides(configuration, load, seed)
                 scenario, wrong, unfit = self._expansion.scenario(overrides)
                 for problem in wrong:
                     refused.setdefault(str(problem), (problem, []))[1].append(configuration)
-                if scenario is not None and not wrong:
-                    found.append(self._point(number, load, seed, overrides, scenario, unfit))
+                if scenario is None or wrong:
+                    wrong_ones += 1
+                    break  # with every other seed, the same is wrong
+                found.append(self._point(number, load, seed, overrides, scenario, unfit))
         if refused:
-            raise ConfigError(self._placed(problem, where) for problem, where in refused.values())
+            all_wrong = wrong_ones in (_MOST_REFUSED, len(self.grid.configurations))
+            raise ConfigError(
+                self._placed(problem, where, wrong_ones if all_wrong else 0)
+                for problem, where in refused.values()
+            )
         return found
 
     def searches(self, points: Sequence[Point], load_key: str, most: int) -> dict[int, LoadSearch]:
@@ -78,6 +87,12 @@ class Plan:
             raise ConfigError(problems.values())
         return begins
 
+    def takes(self, point: Point, load: float) -> bool:
+        """Tell whether a load is within the bounds of its key in the scenario of a point."""
+        key = self.study.load.key if self.study.load else ""
+        owner, _ = _looked_up(point.scenario, key)
+        return not any(field_problems(type(owner), {key.rpartition(".")[2]: load}))
+
     def _overrides(self, configuration: Configuration, load: float | None, seed: int) -> tuple[str, ...]:
         texts = {place(text): text for text in configuration.overrides}
         if load is not None and self.study.load is not None:
@@ -98,10 +113,10 @@ class Plan:
         outcome = Outcome.failed("\n".join(map(str, unfit))) if unfit else None
         return Point(number, load, seed, overrides, scenario, self._hashes.of(scenario), outcome)
 
-    def _placed(self, problem: Problem, where: Sequence[Configuration]) -> Problem:
-        """Return a problem with the configuration that has it, where not all have."""
+    def _placed(self, problem: Problem, where: Sequence[Configuration], everywhere: int) -> Problem:
+        """Return a problem with a configuration that has it, unless as many have it as are ``everywhere``."""
         labels = list(dict.fromkeys(each.label(self.grid.keys) for each in where))
-        if len(labels) == len(self.grid.configurations):
+        if len(labels) == everywhere:
             return problem
         more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
         return Problem(problem.path, problem.value, f"{problem.message} (in {labels[0]}{more})")
@@ -131,6 +146,6 @@ def _looked_up(scenario: Scenario, key: str) -> tuple[Any, Any]:
 
 
 def _no_load(scenario: Scenario) -> str:
-    have = [key for key in _LOADS if _number(scenario, key) is not None]
+    have = [key for key in LOADS if _number(scenario, key) is not None]
     hint = f"; {listed(have)} is" if have else ""
     return f"is no number above 0 in every configuration{hint}"

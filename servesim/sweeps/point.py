@@ -132,7 +132,21 @@ def of_line(text: str | bytes) -> Outcome:
     Raises:
         ValueError: the line is torn, or no outcome.
     """
-    said: Mapping[str, Any] = json.loads(text)
+    try:
+        said: Mapping[str, Any] = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("no outcome") from error
     if not isinstance(said, dict) or set(said) != set(Outcome._fields):
         raise ValueError("no outcome")
-    return Outcome(**said)
+    outcome = Outcome(**said)
+    if not (outcome.status in (CLEAN, NOT_CLEAN, FAILED) and _has_figures(outcome)):
+        raise ValueError("no outcome")
+    return outcome
+
+
+def _has_figures(outcome: Outcome) -> bool:
+    """Tell whether an outcome has an error, or figures, as its status says."""
+    figures: Any = outcome.figures
+    if not isinstance(figures, dict) or not all(isinstance(each, Figure) for each in figures.values()):
+        return False
+    return isinstance(outcome.error, str) if outcome.status == FAILED else bool(figures)

@@ -26,7 +26,8 @@ class Store:
         self._file: int | None = None
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            self._open(folder / NAME)
+            self._path = folder / NAME
+            self._open(self._path)
 
     def __enter__(self) -> Store:
         return self
@@ -51,7 +52,7 @@ class Store:
         """Keep an outcome; on disk, too, where it is ``lasting``."""
         self._outcomes[key] = outcome
         if lasting and self._file is not None:
-            _write(self._file, f"{key} {as_line(outcome)}\n".encode())
+            self._write(self._file, f"{key} {as_line(outcome)}\n".encode())
 
     def _open(self, path: Path) -> None:
         said = path.read_bytes() if path.exists() else b""
@@ -61,9 +62,11 @@ class Store:
                 self._lines[key.decode("ascii", "replace")] = rest
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         if said and not said.endswith(b"\n"):
-            _write(self._file, b"\n")
+            self._write(self._file, b"\n")
 
-
-def _write(file: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(file, data) :]
+    def _write(self, file: int, data: bytes) -> None:
+        try:
+            while data:
+                data = data[os.write(file, data) :]
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error

@@ -19,6 +19,11 @@ from servesim.config.overrides import Overrides
 #: The group of studies, and the key below which Hydra composes one.
 GROUP = "experiment"
 
+#: Keys that say how much traffic there is, which a load axis may find values of.
+LOADS = ("workload.arrivals.rate_rps", "workload.arrivals.concurrency", "workload.rate_scale")
+#: Seeds are below this: they are kept as integers of 64 bits.
+SEEDS_END = 2**63
+
 
 @dataclass(frozen=True)
 class Load:
@@ -32,6 +37,13 @@ class Load:
     key: str = quantity(default="workload.arrivals.rate_rps")
     points: int = quantity("loads per configuration", at_least=3, at_most=1000, default=12)
     seconds: float | None = quantity("s of wall time", above=0, default=None)
+
+    concerns: ClassVar[tuple[str, ...]] = ("key",)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield that the key is of no traffic."""
+        if self.key not in LOADS:
+            yield Problem("key", self.key, f"is no load; must be {listed(LOADS)}")
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,8 @@ class Study:
             return
         if not self.seeds or min(self.seeds) < 0:
             yield Problem("seeds", self.seeds, "must be a number of seeds, or seeds of at least 0")
+        elif max(self.seeds) >= SEEDS_END:
+            yield Problem("seeds", self.seeds, "must each be below 2^63")
         elif len(set(self.seeds)) < len(self.seeds):
             yield Problem("seeds", self.seeds, "must be different: the same seed gives the same run")
 
@@ -92,8 +106,17 @@ class Study:
         Raises:
             ConfigError: listing everything that is wrong with it.
         """
-        said = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return study_of({key: value for key, value in said.items() if key != "name"})
+        try:
+            said = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+            message = f"cannot be read: {' '.join(str(error).split())}"
+            raise ConfigError([Problem(str(path), None, message)]) from error
+        if not isinstance(said, Mapping) or not all(isinstance(key, str) for key in said):
+            raise ConfigError([Problem(str(path), None, "describes no study")])
+        try:
+            return study_of({key: value for key, value in said.items() if key != "name"})
+        except ConfigError as error:
+            raise ConfigError(Problem(str(path), None, str(each)) for each in error.problems) from error
 
 
 def study_of(values: Mapping[str, Any]) -> Study:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import yaml
 
+from servesim.check import ConfigError, Problem
 from servesim.config.groups import Groups
+from servesim.results.files import in_one_go
 from servesim.sweeps.finished import Finished
 from servesim.sweeps.grid import grid
 from servesim.sweeps.plan import Plan
@@ -62,15 +65,15 @@ def sweep(
         ConfigError: listing everything that is wrong. A point that does not run is a row with its error.
 
     """
-    study = study_of(
-        {
-            "overrides": _as_list(overrides),
-            "axes": _as_list(axes),
-            "variants": {name: _as_list(own) for name, own in (variants or {}).items()},
-            "seeds": _as_list(seeds),
-            "load": None if load is None else dict(load),
-        }
-    )
+    named = variants if isinstance(variants, Mapping) else None
+    given = {
+        "overrides": _as_list(overrides),
+        "axes": _as_list(axes),
+        "variants": variants if named is None else {name: _as_list(own) for name, own in named.items()},
+        "seeds": _as_list(seeds),
+        "load": dict(load) if isinstance(load, Mapping) else load,
+    }
+    study = _checked(given, n_jobs)
     own = None if config_dir is None else Path(config_dir)
     place = None if folder is None else Path(folder)
     return frame_of(run_study(study, Groups.of(own), own, place, n_jobs, progress).table)
@@ -96,6 +99,7 @@ def run_study(
     finished = None if folder is None else Finished(folder, study, groups)
     if folder is not None and finished is not None and finished.holds():
         table = read_arrow(folder)
+        _write_study(study, folder)
         return Swept(table, table.num_rows)
     with Store(folder) as store:
         work = Work(plan, store, n_jobs, progress)
@@ -103,16 +107,48 @@ def run_study(
     if folder is not None and finished is not None:
         finished.remove()
         write_table(table, folder)
-        text = yaml.safe_dump({"name": folder.name, **study.as_dict()}, sort_keys=False, allow_unicode=True)
-        (folder / STUDY).write_text(text, encoding="utf-8")
+        _write_study(study, folder)
+        (folder / STUDY).touch()  # as new as the table, so that the page is drawn again
         if not work.unfinished:
             finished.write(plan.traces)
     return Swept(table, work.known)
 
 
+def _write_study(study: Study, folder: Path) -> None:
+    """Write ``study.yaml``, unless it is there as it would be written."""
+    said = yaml.safe_dump({"name": folder.name, **study.as_dict()}, sort_keys=False, allow_unicode=True)
+    path, content = folder / STUDY, said.encode()
+    if not (path.is_file() and path.read_bytes() == content):
+        with in_one_go(path) as beside:
+            beside.write_bytes(content)
+
+
+def _checked(given: Mapping[str, Any], n_jobs: Any) -> Study:
+    """Return the study that the arguments of a sweep describe.
+
+    Raises:
+        ConfigError: listing everything that is wrong with it and with the number of processes.
+    """
+    found: list[Problem] = []
+    workers = _as_list(n_jobs)
+    if type(workers) is not int or not (workers >= 1 or workers == -1):
+        found.append(Problem("n_jobs", n_jobs, "must be a whole number, at least 1, or -1: one per core"))
+    try:
+        study = study_of(given)
+    except ConfigError as error:
+        raise ConfigError([*error.problems, *found]) from error
+    if found:
+        raise ConfigError(found)
+    return study
+
+
 def _as_list(given: Any) -> Any:
-    """Return any sequence as a list; a single text or number as it is, which is for the check to judge."""
-    return given if isinstance(given, (str, int)) else list(given)
+    """Return any sequence as a list and integers of numpy as Python's; the rest is for the check to judge."""
+    if isinstance(given, np.integer):
+        return int(given)
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return given
+    return [int(each) if isinstance(each, np.integer) else each for each in given]
 
 
 def _table(plan: Plan, outcomes: Sequence[tuple[Point, Outcome]], config_dir: Path | None) -> pa.Table:

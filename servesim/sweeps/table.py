@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from servesim.check import ConfigError, Problem
+from servesim.results.files import in_one_go
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,13 +29,17 @@ LAST = {
     "hash": pa.string(),
 }
 
+#: Whole numbers of this size have no place in 64 bits.
+_TOO_LARGE = 2**63
+
 Row = Mapping[str, Any]
 
 
 def table_of(rows: Sequence[Row], axes: Sequence[str]) -> pa.Table:
     """Return rows as a table: fixed columns, the ``axes``, and all figures that some row has.
 
-    Values of several kinds in one column become text; a column without any value is of numbers, all null.
+    Values of several kinds in one column become text, and so do whole numbers that 64 bits cannot hold; a
+    column without any value is of numbers, all null.
     """
     fixed = [*FIRST, *axes, *LAST]
     names = [*fixed, *_in_sections(name for row in rows for name in row if name not in fixed)]
@@ -52,9 +57,9 @@ def axes_of(columns: Iterable[str]) -> list[str]:
 def write_table(table: pa.Table, folder: Path) -> Path:
     """Write ``sweep.parquet``, in one go: whoever reads it finds the old table or the new one."""
     path = folder / NAME
-    beside = path.with_suffix(".part")
-    pq.write_table(table, beside, compression="zstd")
-    return beside.replace(path)
+    with in_one_go(path) as beside:
+        pq.write_table(table, beside, compression="zstd")
+    return path
 
 
 def read_table(place: str | Path) -> pd.DataFrame:
@@ -70,9 +75,34 @@ def read_arrow(place: str | Path) -> pa.Table:
     """Return the table of a sweep as :func:`read_table` does, for pyarrow."""
     path = Path(place) / NAME if Path(place).is_dir() else Path(place)
     try:
-        return pq.read_table(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise ConfigError([Problem("", str(place), f"is no table of a sweep ({error})")]) from error
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise ConfigError([Problem(str(place), None, f"is no table of a sweep ({error})")]) from error
+    if lack := _lack(table):
+        raise ConfigError([Problem(str(place), None, f"is no table of a sweep ({lack})")])
+    return table
+
+
+def _lack(table: pa.Table) -> str:
+    """Say what a table lacks to be one of a sweep; nothing where it is one."""
+    names = table.column_names
+    missing = [name for name in FIRST | LAST if names.count(name) != 1]
+    if missing:
+        return f"it has no column {', '.join(missing)}"
+    first = names.index("seed")
+    if names[: len(FIRST)] != [*FIRST] or names[first : first + len(LAST)] != [*LAST]:
+        return "its columns are in another order"
+    odd = [name for name, kind in (FIRST | LAST).items() if not _is_of(table.schema.field(name).type, kind)]
+    if odd:
+        return f"of another type: {', '.join(odd)}"
+    return "two columns have the same name" if len(set(names)) < len(names) else ""
+
+
+def _is_of(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Tell whether a column can be read as one of a type: null where it has no value."""
+    if pa.types.is_string(wanted):
+        return any(kind(found) for kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_null))
+    return bool(pa.types.is_integer(found))
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:
@@ -94,7 +124,9 @@ def _column(values: list[Any], kind: pa.DataType | None) -> pa.Array:
     kinds = {type(value) for value in values if value is not None}
     if not kinds:
         return pa.array(values, type=pa.float64())
-    if kinds <= {int, float}:
+    if kinds <= {int, float} and not any(
+        isinstance(value, int) and abs(value) >= _TOO_LARGE for value in values
+    ):
         return pa.array(values, type=pa.float64() if float in kinds else pa.int64())
     return pa.array(values) if kinds in ({bool}, {str}) else pa.array(map(_as_text, values), type=pa.string())
 

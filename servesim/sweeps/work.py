@@ -68,16 +68,23 @@ class Work:
     def search(self, points: Sequence[Point], load: Load) -> list[Point]:
         """Let every configuration find its loads, round by round; return all points, in grid order.
 
-        What is proposed in a round depends on the figures of the rounds before it alone.
+        What is proposed in a round depends on the figures of the rounds before it alone. A load that its key
+        does not take is told to have failed. However short the time, one point is run.
         """
         searches = self._plan.searches(points, load.key, load.points)
+        examples = {point.configuration: point for point in points}
         self._until_s = None if load.seconds is None else monotonic() + load.seconds
         found: list[Point] = []
         while wanted := [(number, value) for number, each in searches.items() for value in each.propose()]:
-            if self._until_s is not None and monotonic() >= self._until_s:
+            if found and self._until_s is not None and monotonic() >= self._until_s:
                 self.unfinished = True
                 break
-            batch = self._plan.points(wanted)
+            for number, value in wanted:
+                if not self._plan.takes(examples[number], value):
+                    searches[number].tell(value, None)
+            batch = self._plan.points(
+                [place for place in wanted if self._plan.takes(examples[place[0]], place[1])]
+            )
             self.run(batch)
             found += batch
             for place, outcomes in self._by_load(batch).items():
@@ -107,12 +114,12 @@ def _measured(outcomes: Sequence[Outcome]) -> Measured | None:
     rows = [outcome.figures for outcome in outcomes if outcome.status != FAILED]
     if not rows:
         return None
-    done, stay_s = (_mean(row[name] for row in rows) for name in (_DONE, "latency.e2e_s.mean"))
+    done, stay_s = (_mean(row.get(name) for row in rows) for name in (_DONE, "latency.e2e_s.mean"))
     verdict = judged(rows, all(outcome.status == CLEAN for outcome in outcomes))
     return Measured(
-        saturated=2 * sum(bool(row["saturated"]) for row in rows) >= len(rows),
+        saturated=2 * sum(bool(row.get("saturated")) for row in rows) >= len(rows),
         throughput=done,
-        tail_s=_mean(row["latency.ttft_s.p99"] for row in rows),
+        tail_s=_mean(row.get("latency.ttft_s.p99") for row in rows),
         good=verdict.attainment,
         meets=verdict.meets,
         under_way=None if done is None or stay_s is None else done * stay_s,

@@ -18,10 +18,12 @@ Done = tuple[str, Outcome, bool]
 def run_all(jobs: Sequence[Job], workers: int, until_s: float | None) -> Iterator[Done]:
     """Yield hash and outcome of each job as it ends, in any order, and whether the outcome would recur.
 
+    The first job is run however little time there is.
+
     Args:
         jobs: what to run.
         workers: how many processes; 1 is this one, -1 as many as there are cores.
-        until_s: no job begins after this moment of :func:`time.monotonic`.
+        until_s: no other job begins after this moment of :func:`time.monotonic`.
 
     """
     import joblib  # a tenth of a second, which a sweep that is done already need not wait for
@@ -57,7 +59,7 @@ def _work(job: Job) -> Done:
 
 
 def _while_time_lasts(jobs: Sequence[Job], until_s: float | None) -> Iterator[Job]:
-    for job in jobs:
-        if until_s is not None and monotonic() >= until_s:
+    for number, job in enumerate(jobs):
+        if number and until_s is not None and monotonic() >= until_s:
             return
         yield job

@@ -88,7 +88,31 @@ def test_what_is_typed_beside_a_study_wins() -> None:
     assert folded(study, [], GROUPS) == study
 
 
-@pytest.mark.parametrize("text", ["seed=x", "seed=-1", "seed=", "seed=1,1"])
+@pytest.mark.parametrize(
+    "study",
+    [
+        Study(axes=("x=range(1,1001)", "y=range(1,1001)", "z=range(1,1001)")),
+        Study(axes=("x=range(1,1000000001)",)),
+        Study(axes=("x=range(1,5,0)",)),
+        Study(axes=("x=range(0,1e300,1e-300)",)),
+        Study(axes=("x=range(1,1001)",), seeds=101),
+        Study(axes=("x=range(1,1001)",), load=Load(points=101)),
+    ],
+)
+def test_more_points_than_anybody_waits_for_are_refused_before_they_are_made(study: Study) -> None:
+    (fault,) = faults(study)
+    assert "a sweep has at most 100,000" in fault
+
+
+def test_a_range_gives_numbers() -> None:
+    found = grid(Study(axes=("x=range(1,4)", "y=range(1,2,0.5)")), GROUPS).configurations
+    assert [each.values for each in found] == [(x, y) for x in (1, 2, 3) for y in (1, 1.5)]
+    assert found[1].overrides == (STEADY, "x=1", "y=1.5")
+
+
+@pytest.mark.parametrize(
+    "text", ["seed=x", "seed=-1", "seed=", "seed=1,1", "seed=true", f"seed={2**63}", "seed=range(0,1e9)"]
+)
 def test_a_seed_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="seed"):
         folded(Study(), [text], GROUPS)

@@ -14,8 +14,8 @@ FIGURES = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 )
 OUTCOMES = st.builds(
-    Outcome, st.sampled_from(["clean", "failed"]), st.none() | st.text(), st.dictionaries(st.text(), FIGURES)
-)
+    Outcome, st.just("clean"), st.none(), st.dictionaries(st.text(), FIGURES, min_size=1)
+) | st.builds(Outcome.failed, st.text())
 
 
 def filled(folder: Path, count: int) -> dict[str, Outcome]:
@@ -63,6 +63,25 @@ def test_rubbish_is_passed_over(tmp_path: Path) -> None:
         assert [store.get(key) for key in ("abc", "abd", "", *outcomes)] == [None] * 3 + list(
             outcomes.values()
         )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"status": "clean", "error": null, "figures": null}',
+        '{"status": "clean", "error": null, "figures": [1]}',
+        '{"status": "clean", "error": null, "figures": {}}',
+        '{"status": "clean", "error": null, "figures": {"a": [1]}}',
+        '{"status": 7, "error": null, "figures": {"a": 1}}',
+        '{"status": ["clean"], "error": null, "figures": {"a": 1}}',
+        '{"status": "failed", "error": null, "figures": {}}',
+        '{"status": ' + "[" * 100_000 + "]" * 100_000 + ', "error": null, "figures": {}}',
+    ],
+)
+def test_json_that_is_no_outcome_counts_as_absent(said: str, tmp_path: Path) -> None:
+    (tmp_path / NAME).write_text(f"abc {said}\n")
+    with Store(tmp_path) as store:
+        assert store.get("abc") is None
 
 
 def test_what_may_not_recur_is_not_written_down(tmp_path: Path) -> None:

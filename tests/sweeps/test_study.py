@@ -59,6 +59,19 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     assert len(faults(load={"points": 2}, variants=3)) == 2
 
 
+def test_seeds_are_kept_as_64_bits() -> None:
+    assert study_of({"seeds": [2**63 - 1]}).each_seed == (2**63 - 1,)
+    assert any("below 2^63" in fault for fault in faults(seeds=[2**63]))
+
+
+@pytest.mark.parametrize(
+    "key", ["seed", "slo.attainment", "cluster.gpus", "workload.requests", "gpu.usd_per_hour", "x", ""]
+)
+def test_a_load_is_a_key_of_the_traffic(key: str) -> None:
+    (fault,) = faults(load={"key": key})
+    assert fault.startswith(f"load.key = {key!r}: is no load; must be workload.arrivals.rate_rps")
+
+
 def test_a_study_of_ones_own_may_build_on_another_one(tmp_path: Path) -> None:
     (tmp_path / "experiment").mkdir()
     (tmp_path / "experiment" / "first.yaml").write_text("seeds: 2\naxes: ['gpu=l40s,h100-sxm']\n")
@@ -75,6 +88,18 @@ def test_a_file_that_says_nothing_sensible_is_refused(text: str, tmp_path: Path)
     (tmp_path / "experiment" / "mine.yaml").write_text(text)
     with pytest.raises(ConfigError):
         load_study(["experiment=mine"], Groups.of(tmp_path), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"[1]", b"seeds: [1", b"\xff\xfe", b"a: !!python/object:os.system {}", b"1: 2", b"sedes: 3", b"x"],
+)
+def test_a_study_beside_a_table_that_cannot_be_read_is_named(said: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_bytes(said)
+    with pytest.raises(ConfigError) as caught:
+        Study.read(path)
+    assert [problem.path for problem in caught.value.problems] == [str(path)]
 
 
 def test_a_study_that_does_not_exist_is_refused_with_the_nearest_name() -> None:

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
 import servesim
 from servesim import ConfigError, load, run, sweep
+from servesim.config.expansion import Expansion
 from servesim.config.groups import Groups
 from servesim.engine.clock import StalledError
 from servesim.sweeps import point
@@ -93,6 +95,19 @@ def test_a_finished_sweep_runs_nothing_and_composes_nothing(
     monkeypatch.setattr("servesim.config.expansion.compose", None)
     assert sweep(SMALL, [RATES], folder=tmp_path, n_jobs=1).equals(first)
     assert len(simulated) == 2
+
+
+@pytest.mark.parametrize("said", [None, b"", b"\xff", b"seeds: ["])
+def test_a_study_that_is_gone_or_garbage_is_written_anew(said: bytes | None, tmp_path: Path) -> None:
+    sweep(SMALL, folder=tmp_path, n_jobs=1)
+    study = tmp_path / "study.yaml"
+    whole = study.read_bytes()
+    study.unlink()
+    if said is not None:
+        study.write_bytes(said)
+    sweep(SMALL, folder=tmp_path, n_jobs=1)
+    assert study.read_bytes() == whole
+    assert {path.name for path in tmp_path.iterdir()} == {LOG, TABLE, "study.yaml", "finished.json"}
 
 
 def test_only_what_is_missing_is_run(tmp_path: Path, simulated: list[Any]) -> None:
@@ -199,6 +214,36 @@ def test_a_text_is_no_list_of_overrides() -> None:
     assert [problem.path for problem in caught.value.problems] == ["overrides", "axes", "variants.a"]
 
 
+@pytest.mark.parametrize(
+    ("given", "paths"),
+    [
+        ({"seeds": None}, ["seeds"]),
+        ({"seeds": 2.5}, ["seeds"]),
+        ({"seeds": True}, ["seeds"]),
+        ({"seeds": "2"}, ["seeds"]),
+        ({"variants": ["a"]}, ["variants"]),
+        ({"variants": {"a": None}}, ["variants.a"]),
+        ({"variants": {"a": 3}, "n_jobs": 0}, ["variants.a", "n_jobs"]),
+        ({"load": "x"}, ["load"]),
+        ({"load": 3}, ["load"]),
+        ({"overrides": None}, ["overrides"]),
+        ({"axes": 3}, ["axes"]),
+        ({"n_jobs": "2"}, ["n_jobs"]),
+        ({"n_jobs": -7}, ["n_jobs"]),
+        ({"n_jobs": None}, ["n_jobs"]),
+    ],
+)
+def test_an_argument_of_another_kind_is_refused(given: dict[str, Any], paths: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        sweep(**given)
+    assert [problem.path for problem in caught.value.problems] == paths
+
+
+@pytest.mark.parametrize("seeds", [np.int64(2), np.array([0, 1]), (0, 1), range(2)])
+def test_seeds_may_be_numbers_of_numpy(seeds: Any) -> None:
+    assert list(sweep(SMALL, seeds=seeds, n_jobs=np.int64(1))["seed"]) == [0, 1]
+
+
 def test_a_load_axis_needs_a_load() -> None:
     with pytest.raises(ConfigError, match=r"workload\.arrivals\.concurrency is"):
         sweep([*SMALL, "workload/arrivals=closed_loop"], load={}, n_jobs=1)
@@ -230,6 +275,38 @@ def test_a_budget_in_seconds_ends_the_search_and_the_next_one_goes_on(tmp_path: 
     ]
     assert 0 < len(tables[0]) < len(tables[1])
     assert time.monotonic() - began_s < 30
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_however_short_the_time_there_is_a_point(jobs: int) -> None:
+    assert len(sweep(SMALL, load={"points": 3, "seconds": 1e-9}, n_jobs=jobs)) == 1
+
+
+def test_a_load_that_its_key_does_not_take_ends_a_search_but_no_sweep() -> None:
+    typed = [*SMALL, "workload/arrivals=closed_loop", "workload.arrivals.concurrency=900000"]
+    table = sweep(typed, load={"key": "workload.arrivals.concurrency", "points": 5}, n_jobs=1)
+    loads = table["workload.arrivals.concurrency"]
+    assert loads.between(1, 1_000_000).all()
+    assert 900_000 in set(loads)
+
+
+def test_a_mistake_in_every_configuration_is_told_without_looking_at_all_seeds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_at: list[Any] = []
+
+    def counted(self: Expansion, typed: Any) -> Any:
+        looked_at.append(typed)
+        return scenario(self, typed)
+
+    scenario = Expansion.scenario
+    monkeypatch.setattr(Expansion, "scenario", counted)
+    with pytest.raises(ConfigError, match="did you mean horizon_s"):
+        sweep(SMALL, ["horizon_ss=1,2"], seeds=1000, n_jobs=1)
+    assert len(looked_at) == 2
+    with pytest.raises(ConfigError, match=r"did you mean horizon_s\?$"):
+        sweep([*SMALL, "horizon_ss=1"], ["workload.requests=range(1,1001)"], n_jobs=1)
+    assert len(looked_at) < 200
 
 
 def test_progress_is_told() -> None:

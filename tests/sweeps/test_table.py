@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from servesim import ConfigError, load, run
 from servesim.sweeps.flat import flatten, unflatten
-from servesim.sweeps.table import axes_of, frame_of, read_table, table_of, write_table
+from servesim.sweeps.table import FIRST, LAST, axes_of, frame_of, read_table, table_of, write_table
 
 
 def row(**more: Any) -> dict[str, Any]:
@@ -50,6 +52,9 @@ def test_figures_of_a_section_stand_side_by_side_whichever_row_has_them() -> Non
         (["auto", 4096, True], "string", ["auto", "4096", "true"]),
         ([[1, 2], None], "string", ["[1, 2]", None]),
         ([1, True], "string", ["1", "true"]),
+        ([2**63 - 1, -(2**63) + 1], "int64", [2**63 - 1, -(2**63) + 1]),
+        ([1, 2**63], "string", ["1", str(2**63)]),
+        ([10**400, 0.5], "string", [str(10**400), "0.5"]),
     ],
 )
 def test_a_column_has_the_type_of_its_values(values: list[Any], kind: str, kept: list[Any]) -> None:
@@ -71,6 +76,23 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "x.parquet", tmp_path / "nowhere"):
         with pytest.raises(ConfigError, match="no table"):
             read_table(place)
+
+
+@pytest.mark.parametrize("name", [*FIRST, *LAST])
+def test_a_table_without_a_column_of_a_sweep_is_refused(name: str, tmp_path: Path) -> None:
+    table = table_of([row(gpu="x", **{"a.b": 1.5})], ["gpu"])
+    odd = table.set_column(table.column_names.index(name), name, pa.array([1.5]))
+    for foreign in (table.drop_columns([name]), odd):
+        pq.write_table(foreign, tmp_path / "sweep.parquet")
+        with pytest.raises(ConfigError, match=f"{tmp_path}: is no table of a sweep .*{name}"):
+            read_table(tmp_path)
+
+
+def test_a_table_with_its_columns_elsewhere_is_refused(tmp_path: Path) -> None:
+    table = table_of([row()], [])
+    pq.write_table(table.select(table.column_names[::-1]), tmp_path / "sweep.parquet")
+    with pytest.raises(ConfigError, match="another order"):
+        read_table(tmp_path)
 
 
 def test_an_empty_table_has_its_columns() -> None:

@@ -10,7 +10,7 @@ import dash
 from dash import Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
-from servesim.check import Problem
+from servesim.check import Problem, field_problems
 from servesim.report.dashboard import state as states
 from servesim.report.dashboard.charts import of_sweep, over_rates
 from servesim.report.dashboard.clientside import connect_browser
@@ -33,6 +33,8 @@ from servesim.report.dashboard.whatif import WhatIfs
 from servesim.report.frontier.drawing import limits_of
 from servesim.report.page import style_sheet
 from servesim.report.theme import Mode, template
+from servesim.results.pricing import Pricing
+from servesim.results.slo import Slo
 from servesim.screen.figures import counted
 
 _PAGE = """<!DOCTYPE html>
@@ -149,6 +151,8 @@ class Dashboard:
         name = str(state.view.sweep)
         if name not in self._loaded:
             return [problem_list([Problem("sweep", name, "is not loaded")])]
+        if found := out_of_bounds(state):
+            return [problem_list(found)]
         judge = _judge(state)
         sweep = self._loaded[name].sweep
         drawing, charts = of_sweep(self._loaded[name], judge)
@@ -158,6 +162,15 @@ class Dashboard:
             legend(drawing),
             html.Div(cards(charts, mode, "curve"), className="charts two"),
         ]
+
+
+def out_of_bounds(state: states.State) -> list[Problem]:
+    """Return which limits and prices for a loaded sweep a run would refuse."""
+    demand = state.demand
+    limits = {"ttft_s": demand.ttft, "tpot_s": demand.tpot, "attainment": demand.attainment}
+    given = {name: value for name, value in limits.items() if value is not None}
+    price = {"usd_per_gpu_hour": state.view.sweep_price}
+    return [*field_problems(Slo, given, "slo"), *field_problems(Pricing, price, "pricing")]
 
 
 def _judge(state: states.State) -> Judge:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
-from pyarrow import ArrowInvalid
 
 from servesim.check import ConfigError, Problem
 from servesim.report.frontier.drawing import Sweep
+from servesim.report.run.shape import summary_problems, table_problems
 from servesim.sweeps.flat import flatten
 from servesim.sweeps.study import Study
 from servesim.sweeps.sweep import STUDY
 from servesim.sweeps.table import NAME, read_table
+
+Part = TypeVar("Part")
 
 SUMMARY, REQUESTS = "summary.json", "requests.parquet"
 
@@ -30,11 +32,13 @@ class Loaded:
     requests: Sequence[pd.DataFrame] = field(default=())
 
 
-def load_folder(folder: Path) -> dict[str, Loaded]:
+def load_folder(folder: Path, tell: Callable[[Problem], None] | None = None) -> dict[str, Loaded]:
     """Return what a folder holds: each sweep by the name of its folder, and all runs as one.
 
+    What cannot be read is left out, and ``tell`` is called with what is wrong with it.
+
     Raises:
-        ConfigError: there is no such folder, nothing is in it, or something cannot be read.
+        ConfigError: there is no such folder, or nothing in it can be read.
     """
     if not folder.is_dir():
         raise ConfigError([Problem(str(folder), None, "there is no such folder")])
@@ -42,11 +46,51 @@ def load_folder(folder: Path) -> dict[str, Loaded]:
     summaries = sorted(path for path in folder.rglob(SUMMARY) if path.with_name(REQUESTS).is_file())
     if not tables and not summaries:
         raise ConfigError([Problem(str(folder), None, f"holds no sweep ({NAME}) and no run ({SUMMARY})")])
+    wrong: list[Problem] = []
+    found = {
+        _name(path.parent, folder): Loaded(sweep)
+        for path in tables
+        if (sweep := _readable(_sweep, path, wrong)) is not None
+    }
+    runs = [(path, run) for path in summaries if (run := _readable(_run, path, wrong)) is not None]
+    if runs:
+        found["runs"] = _runs(runs, folder)
+    if not found:
+        raise ConfigError(wrong)
+    if tell is not None:
+        for problem in wrong:
+            tell(problem)
+    return found
+
+
+def _readable(read: Callable[[Path], Part], path: Path, wrong: list[Problem]) -> Part | None:
+    """Return what a file holds; None, and a problem, where it cannot be read."""
     try:
-        found = {_name(path.parent, folder): Loaded(_sweep(path)) for path in tables}
-        return found | ({"runs": _runs(summaries, folder)} if summaries else {})
-    except (OSError, json.JSONDecodeError, ArrowInvalid) as error:
-        raise ConfigError([Problem(str(folder), None, f"cannot be read: {error}")]) from error
+        return read(path)
+    except ConfigError as error:
+        wrong += error.problems
+    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+        wrong.append(Problem(str(path), None, f"cannot be read: {error}"))
+    return None
+
+
+def _run(path: Path) -> tuple[Mapping[str, Any], pd.DataFrame]:
+    """Return the summary of a run and the requests that it speaks of.
+
+    Raises:
+        ConfigError: they are not as a run of this version leaves them.
+    """
+    summary, requests = json.loads(path.read_text(encoding="utf-8")), path.with_name(REQUESTS)
+    said = [
+        *(Problem(str(path), None, str(each)) for each in summary_problems(summary)),
+        *(
+            Problem(str(requests), None, str(each))
+            for each in table_problems("requests", pd.read_parquet(requests))
+        ),
+    ]
+    if said:
+        raise ConfigError(said)
+    return summary, _judged_part(pd.read_parquet(requests), summary)
 
 
 def _name(path: Path, folder: Path) -> str:
@@ -64,11 +108,10 @@ def _sweep(path: Path) -> Sweep:
     return Sweep(table, name, study.question, study.overrides, study.compare, study.baseline, load)
 
 
-def _runs(summaries: Sequence[Path], folder: Path) -> Loaded:
+def _runs(runs: Sequence[tuple[Path, tuple[Mapping[str, Any], pd.DataFrame]]], folder: Path) -> Loaded:
     """Return runs as a sweep with a variant for each."""
     rows, requests = [], []
-    for number, path in enumerate(summaries):
-        summary = json.loads(path.read_text(encoding="utf-8"))
+    for number, (path, (summary, judged)) in enumerate(runs):
         rows.append(
             {
                 "point": number,
@@ -81,7 +124,7 @@ def _runs(summaries: Sequence[Path], folder: Path) -> Loaded:
                 **flatten(summary),
             }
         )
-        requests.append(_judged_part(pd.read_parquet(path.with_name(REQUESTS)), summary))
+        requests.append(judged)
     return Loaded(Sweep(pd.DataFrame(rows), "runs"), requests)
 
 

@@ -167,7 +167,7 @@ class State:
         for name, text in given.items():
             if name in KINDS:
                 try:
-                    values[name] = _read(KINDS[name], text)
+                    values[name] = _read(name, text)
                 except ValueError:
                     found.append(Problem(name, text, f"must be {_WORDS[KINDS[name]]}"))
         return cls.of(values, compare), found
@@ -218,9 +218,12 @@ def _as(kind: type, value: Value) -> Value:
     return int(number) if kind is int and number.is_integer() else number
 
 
-def _read(kind: type, text: str) -> Value:
-    value = _as(kind, text)
+def _read(name: str, text: str) -> Value:
+    """Return the value that a URL gives a control: a URL is anybody's, so it may have nothing filled in."""
+    value = _as(KINDS[name], text)
     if isinstance(value, float) and not isfinite(value):
+        raise ValueError
+    if isinstance(value, str) and "${" in value:
         raise ValueError
     return value
 
@@ -232,7 +235,7 @@ def _shows(setup: Setup, name: str) -> bool:
 #: The controls that are seen beside a loaded sweep.
 _OF_SWEEPS = ("sweep", "sweep_price", "ttft", "tpot", "attainment")
 
-_WORDS = {int: "a whole number", float: "a number"}
+_WORDS = {int: "a whole number", float: "a number", str: "a plain name, without ${"}
 
 #: The kind of value of every control, by its name.
 KINDS: dict[str, type] = {

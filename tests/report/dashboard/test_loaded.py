@@ -38,6 +38,21 @@ def test_a_run_is_judged_as_it_would_judge_itself(
     assert again[GOOD] == pytest.approx(expected["requests_per_s"])
 
 
+@pytest.mark.parametrize("said", ["{}", "[1]", "null", '{"scenario": 3}', "{", "\\xff"])
+def test_what_cannot_be_read_is_left_out_beside_what_can(said: str, tmp_path: Path) -> None:
+    for name in ("good", "odd"):
+        run(load(*SMALL)).save(tmp_path / name)
+    (tmp_path / "odd" / "summary.json").write_text(said)
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "sweep.parquet").write_bytes(
+        (tmp_path / "good" / "requests.parquet").read_bytes()
+    )
+    told: list[str] = []
+    found = load_folder(tmp_path, lambda problem: told.append(problem.path))
+    assert found["runs"].sweep.table.variant.tolist() == ["good"]
+    assert {Path(path).parent.name for path in told} == {"odd", "foreign"}
+
+
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "sweep.parquet").write_text("no table")
     with pytest.raises(ConfigError, match="is no table of a sweep"):

@@ -186,3 +186,10 @@ def test_what_a_configuration_has_not_is_not_seen(state: State) -> None:
     assert ("replicas" in seen, "prefill" in seen) == (state.a.pooled, not state.a.pooled)
     assert ("b-price" in seen) == (state.b is not None)
     assert ("input" in seen) == (state.demand.lengths == "fixed")
+
+
+@pytest.mark.parametrize("name", ["model", "b-gpu", "scheduler", "lengths", "kv", "sweep"])
+def test_a_url_has_nothing_filled_in(name: str) -> None:
+    state, found = State.read(f"?compare=1&{name}=${{oc.env:HOME}}")
+    assert [problem.path for problem in found] == [name]
+    assert not any("${" in text for setup in state.setups.values() for text in state.overrides(setup))
