@@ -97,3 +97,12 @@ def test_a_scheduler_without_a_cluster_of_its_name_asks_for_one(tmp_path: pytest
     groups = Groups.of(folder.parent)
     assert [problem.path for problem in Overrides(["scheduler=mine"], groups).problems] == ["cluster"]
     assert not Overrides(["scheduler=mine", "cluster=continuous"], groups).problems
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [["seed=range(0,1000000000)"], ["seed=range(0,1000)", "horizon_s=range(1,1000)"], ["seed=range(1,5,0)"]],
+)
+def test_more_runs_than_anybody_waits_for_are_refused_before_they_are_made(typed: list[str]) -> None:
+    (problem,) = Overrides(typed, Groups.of(None), sweeping=True).problems
+    assert "more than 100,000 runs" in problem.message
