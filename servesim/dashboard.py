@@ -25,7 +25,7 @@ servesim dashboard [FOLDER] [options]: what-ifs that answer while you move the c
   --port P       the port to listen at (8050); 0: any that is free
   --host H       the address to listen at (127.0.0.1: only this machine can connect)
 
-It needs Dash: pip install 'servesim[dashboard]'. Ctrl-C ends it.
+It needs Dash: pip install -e '.[dashboard]' in a clone. Ctrl-C ends it.
 """
 _LOCAL, _PORT = "127.0.0.1", 8050
 
@@ -42,21 +42,20 @@ def dashboard(arguments: Sequence[str]) -> int:
         print(_HELP)
         return 0
     if find_spec("dash") is None:
-        raise ConfigError([Problem("dashboard", None, "needs Dash: pip install 'servesim[dashboard]'")])
+        raise ConfigError([Problem("dashboard", None, "needs Dash: pip install -e '.[dashboard]' in a clone")])
     from servesim.report.dashboard.app import create_app
     from servesim.report.dashboard.loaded import load_folder
     from servesim.report.dashboard.state import State
     from servesim.report.dashboard.whatif import WhatIfs
 
     loaded = load_folder(options.folder, _tell_left_out) if options.folder else {}
-    with _listening(options.host, options.port) as listening:
+    with _listening(options.host, options.port) as listening, suppress(KeyboardInterrupt):
         whatifs, state = WhatIfs(), State()
         whatifs.ask(state.overrides(state.a))
         app = create_app(loaded, whatifs)
         host, port = listening.getsockname()[:2]
         print(f"http://{_address(host)}:{port}/ (Ctrl-C ends it)", flush=True)
-        with suppress(KeyboardInterrupt):
-            _serve(app.server, listening)
+        _serve(app.server, listening)
     return 0
 
 

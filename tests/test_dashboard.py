@@ -29,7 +29,7 @@ def test_without_dash_it_says_how_to_get_it(
     monkeypatch.setattr(dashboard, "find_spec", lambda name: None)
     assert main(["dashboard"]) == 1
     said = capsys.readouterr().err
-    assert "pip install 'servesim[dashboard]'" in said
+    assert "pip install -e '.[dashboard]'" in said
     assert len(said.splitlines()) == 2
 
 
