@@ -19,8 +19,8 @@ Floats = NDArray[np.float64]
 STRETCHES = 12
 #: Share of the arrivals that must pile up for it to count.
 PILED_UP = 0.01
-#: Share of the standard deviation of the number of arrivals that is noise in the number in a stable system.
-NOISE = 0.5
+#: Standard deviations of the number of arrivals by which a stable system may fill by chance.
+NOISE = 1.0
 #: Standard deviations of the number of arrivals by which the queue must have grown since the first of them.
 BEYOND_CHANCE = 2.0
 #: Coefficient of variation of the gaps between arrivals that is assumed at least: service varies, too.
@@ -43,7 +43,7 @@ def saturated(records: Records, steady: Window, batched: bool = False) -> bool |
     chance rarely queues so many.
 
     Or, over the last three quarters of the steady window, the number in the system rises significantly and by
-    more than 1% of the arrivals (of few, by half a standard deviation of them), and more wait in the window's
+    more than 1% of the arrivals (of few: one standard deviation), and more wait in the window's
     last quarter than in its first. That takes a window which begins after the ramp, when 95% of requests
     would have been through: until then the number in the system rises under any load, and completions that
     come in waves may hide an excess. So a run too short for it is never found stable.

@@ -9,7 +9,7 @@ from servesim.frontier.catalogue import catalogue
 from servesim.frontier.plan import Question
 from servesim.frontier.traffic import Trial
 
-TRIAL = Trial(200, (0, 1))
+TRIAL = Trial(600, (0, 1))
 SMALL = ("model=llama3.1-8b", "workload/lengths=uniform", "workload.lengths.input=800")
 SMALL += ("workload.lengths.output=100", "slo.ttft_s=0.2", "slo.tpot_s=0.03", "slo.attainment=0.95")
 
