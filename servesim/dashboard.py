@@ -42,7 +42,9 @@ def dashboard(arguments: Sequence[str]) -> int:
         print(_HELP)
         return 0
     if find_spec("dash") is None:
-        raise ConfigError([Problem("dashboard", None, "needs Dash: pip install -e '.[dashboard]' in a clone")])
+        raise ConfigError(
+            [Problem("dashboard", None, "needs Dash: pip install -e '.[dashboard]' in a clone")]
+        )
     from servesim.report.dashboard.app import create_app
     from servesim.report.dashboard.loaded import load_folder
     from servesim.report.dashboard.state import State

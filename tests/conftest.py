@@ -4,6 +4,7 @@ No test fills the user's cache, or depends on how wide a terminal is.
 """
 
 import os
+import signal
 
 from hypothesis import settings
 
@@ -17,3 +18,6 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 os.environ["SERVESIM_CACHE_DIR"] = ""
 os.environ.pop("COLUMNS", None)
+
+# What is started in the background ignores Ctrl-C, and so would all that the tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)

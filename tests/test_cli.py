@@ -88,6 +88,12 @@ def test_the_folder_can_be_chosen_as_in_any_hydra_application(here: Path) -> Non
     assert not folders(here)
 
 
+def rows_below_the_headings(lines: list[str]) -> list[list[str]]:
+    """Return the cells of the rows of a comparison: what stands between its headings and a blank line."""
+    start = next(number for number, line in enumerate(lines) if line.startswith("#")) + 1
+    return [line.split() for line in lines[start : lines.index("", start)]]
+
+
 def test_several_runs_are_compared_in_a_table(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main([SMALL, "-m", "scheduler=static,continuous,disaggregated"]) == 0
     printed, complaints = capfd.readouterr()
@@ -95,8 +101,9 @@ def test_several_runs_are_compared_in_a_table(here: Path, capfd: pytest.CaptureF
     assert lines[:3] == [
         f"{n}  scheduler={k}" for n, k in enumerate(("static", "continuous", "disaggregated"))
     ]
-    assert [line.split()[0] for line in lines[7:10]] == ["0", "1", "2"]
-    assert all(line.split()[10].rstrip(",") in ("met", "MISSED") for line in lines[7:10])
+    rows = rows_below_the_headings(lines)
+    assert [row[0] for row in rows] == ["0", "1", "2"]
+    assert all(row[10].rstrip(",") in ("met", "MISSED") for row in rows)
     assert complaints == ""
     (folder,) = folders(here)
     found = [json.loads((folder / str(n) / "summary.json").read_text()) for n in range(3)]
@@ -110,7 +117,7 @@ def test_several_runs_are_compared_in_a_table(here: Path, capfd: pytest.CaptureF
 def test_every_job_runs_and_the_worst_status_counts(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["-m", SMALL, "horizon_s=null,2,-1"]) == 1
     printed, complaints = capfd.readouterr()
-    outcomes = [" ".join(line.split()[10:]) for line in printed.splitlines()[7:10]]
+    outcomes = [" ".join(row[10:]) for row in rows_below_the_headings(printed.splitlines())]
     assert outcomes == ["met", "MISSED, NOT CLEAN", "error"]
     assert "horizon_s = -1: must be above 0 and at most 1e+09 (s)" in complaints
     assert main(["-m", SMALL, "horizon_s=2,null"]) == 3

@@ -35,7 +35,7 @@ def test_the_screen_ranks_the_cheapest(capfd: pytest.CaptureFixture[str]) -> Non
     printed, complaints = capfd.readouterr()
     assert complaints == ""
     lines = printed.splitlines()
-    assert lines[0].startswith("Plan: llama3.1-8b for 4 requests/s (poisson)")
+    assert lines[0].startswith("Plan: llama3.1-8b (weights bf16, KV cache bf16) for 4 requests/s (poisson)")
     assert "TTFT 500 ms and TPOT 50 ms for 99.0% of requests" in lines[0]
     first, second = (line.split() for line in lines if line.startswith(("1 ", "2 ")))
     assert float(first[6]) <= float(second[6])

@@ -126,7 +126,7 @@ def test_one_failed_point_is_a_hole_and_the_status_is_3(
     printed, complaints = capfd.readouterr()
     assert "8 points: 4 clean, 4 failed" in printed
     assert "llama3.1-405b does not fit" in printed
-    assert printed.count("KV cache") == 2  # a static engine needs other room
+    assert printed.count("does not fit") == 2  # a static engine needs other room
     assert "Traceback" not in complaints
     assert list(read_table(here / "sweeps" / "mine")["status"]) == ["clean", "clean", "failed", "failed"] * 2
     assert run_mine(FIXED, "model=llama3.1-8b,llama3.1-405b") == 3

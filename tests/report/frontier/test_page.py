@@ -247,8 +247,9 @@ def test_the_attainment_over_the_load_is_that_of_the_table_with_a_line_at_the_ta
             own = means.loc[tuple(str(trace.name).split(", "))].dropna()
             assert dict(zip(trace.x, trace.y, strict=True)) == pytest.approx((100 * own).to_dict())
     (line,) = [shape for shape in figure.layout.shapes if shape.type == "line"]
-    assert (line.y0, line.y1) == (99, 99)
-    assert figure.layout.yaxis.range[1] > 99
+    (target,) = 100 * sweep.table["goodput.target"].dropna().unique()
+    assert (line.y0, line.y1) == (target, target)
+    assert figure.layout.yaxis.range[1] > target
 
 
 @pytest.mark.parametrize(("variants", "seen"), [(2, True), (3, False)])
