@@ -52,14 +52,16 @@ def table(drawing: Drawing, columns: Sequence[str], difference: str = "") -> str
 
 
 def _rows(drawing: Drawing) -> list[Row]:
-    """Return the points to show: all, or of each configuration the one with the most goodput.
+    """Return the points to show: all, or of each configuration the one with the surest goodput.
 
-    A saturated point counts only where there is no other: its goodput is that of the length of the run.
+    That is the one whose 95% interval of goodput has the highest lower end: beyond it single seeds break
+    down. A saturated point counts only where there is no other: its goodput is that of the length of the run.
     """
     points = drawing.points
     if drawing.sweep.declared_load:
-        goodput = points[GOODPUT.column].fillna(-1.0).where(points.state == CLEAN, -1.0)
-        points = points.loc[goodput.groupby(points.config).idxmax()]
+        surest = points[f"{GOODPUT.column}.low"].fillna(points[GOODPUT.column]).fillna(-1.0)
+        surest = surest.where(points.state == CLEAN, -np.inf)
+        points = points.loc[surest.groupby(points.config).idxmax()]
     return points.to_dict("records")
 
 

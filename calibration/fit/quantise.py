@@ -24,7 +24,9 @@ def jobs(gpu: Gpu, table: pd.DataFrame) -> Iterator[Job]:
     """Yield fits of static quantisation to FP8, and of dynamic: static plus finding the scale."""
     core = table[table.k >= CORE]
     static = core[core["mode"] == "static"]
-    both = core.groupby(["m", "k"], as_index=False).agg(seconds=("seconds", "sum"), parts=("mode", "size"))
+    both = core.groupby(["m", "k", "engine"], as_index=False).agg(
+        seconds=("seconds", "sum"), parts=("mode", "size")
+    )
     for name, rows in (("static", static), ("dynamic", both[both.parts == 2])):
         if len(rows) < FEWEST_ROWS:
             continue
