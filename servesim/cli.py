@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import NoReturn
 
 from servesim import __version__
+from servesim.arguments import Arguments
 from servesim.check import ConfigError, Problem
 from servesim.config.groups import Groups, conf_dir
 from servesim.config.names import is_slip, nearest
@@ -132,16 +132,9 @@ def _asks_for_a_study(options: argparse.Namespace) -> bool:
     return not asks and any(text.startswith("experiment=") for text in options.overrides)
 
 
-class _Parser(argparse.ArgumentParser):
-    """Raises what is wrong with the options as any other error in the input."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError([Problem("", None, f"{message}; see servesim --help")])
-
-
 def _parser() -> argparse.ArgumentParser:
     """Return the parser of the options: those of Hydra's that are handed on, and servesim's own."""
-    parser = _Parser(prog="servesim", add_help=False, allow_abbrev=False)
+    parser = Arguments("servesim")
     parser.add_argument("overrides", nargs="*")
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("--version", action="store_true")

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
+from servesim.arguments import Arguments
 from servesim.check import ConfigError, Problem
 
 _HELP = """\
@@ -102,15 +103,8 @@ def _serve(application: Any, listening: socket.socket) -> None:
         server.server_close()
 
 
-class _Parser(argparse.ArgumentParser):
-    """Raises what is wrong with the options as any other error in the input."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError([Problem("", None, f"{message}; see {self.prog} --help")])
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="servesim dashboard", add_help=False, allow_abbrev=False)
+    parser = Arguments("servesim dashboard")
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--port", type=int, default=_PORT)
     parser.add_argument("--host", default=_LOCAL)

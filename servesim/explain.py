@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
 
+from servesim.arguments import Arguments
 from servesim.check import ConfigError, Problem
 from servesim.cluster.deployment import Deployment
 from servesim.cluster.pools import Pool
@@ -147,15 +147,8 @@ def _closed_form(pool: Deployment, scheduler: Continuous, workload: Synthetic, u
     )
 
 
-class _Parser(argparse.ArgumentParser):
-    """Raises what is wrong with the options as any other error in the input."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError([Problem("", None, f"{message}; see servesim explain --help")])
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="servesim explain", add_help=False, allow_abbrev=False)
+    parser = Arguments("servesim explain")
     parser.add_argument("overrides", nargs="*")
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("--batch", type=_count, default=64)

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
-from typing import NoReturn
 
+from servesim.arguments import Arguments
 from servesim.check import ConfigError, Problem
 from servesim.screen.figures import counted
 from servesim.sweeps.study import Study
@@ -115,15 +115,8 @@ def _folder(options: argparse.Namespace) -> Path:
     return folder
 
 
-class _Parser(argparse.ArgumentParser):
-    """Raises what is wrong with the options as any other error in the input."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError([Problem("", None, f"{message}; see {self.prog} --help")])
-
-
 def _parser(verb: str) -> argparse.ArgumentParser:
-    parser = _Parser(prog=f"servesim {verb}", add_help=False, allow_abbrev=False)
+    parser = Arguments(f"servesim {verb}")
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--out", type=Path)
     parser.add_argument("-h", "--help", action="store_true")

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import NoReturn
 
+from servesim.arguments import Arguments
 from servesim.check import ConfigError, Problem, field_problems, listed
 from servesim.config.groups import Groups
 from servesim.config.kinds import KINDS
@@ -196,15 +196,8 @@ class _Numbers:
         return least
 
 
-class _Parser(argparse.ArgumentParser):
-    """Raises what is wrong with the options as any other error in the input."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError([Problem("", None, f"{message}; see servesim plan --help")])
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="servesim plan", add_help=False, allow_abbrev=False)
+    parser = Arguments("servesim plan")
     parser.add_argument("overrides", nargs="*")
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("--gpus")

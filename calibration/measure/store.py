@@ -15,6 +15,7 @@ from calibration.measure.case import PLANNED, Case
 from calibration.measure.machine import Machine
 from calibration.measure.timer import Timing
 from calibration.sources.tidy import COMMON, SHAPES, SourceError, tidy
+from servesim.files import in_one_go
 
 FAILURES = "failures"
 
@@ -81,9 +82,11 @@ class Store:
             name = next(iter(self._unsaved))
             path = self.folder / f"{name}.parquet"
             if name != FAILURES:
-                _replace(path, _ordered(pd.DataFrame(self._rows[name]), name))
+                with in_one_go(path) as beside:
+                    _ordered(pd.DataFrame(self._rows[name]), name).to_parquet(beside, index=False)
             elif self._failures:
-                _replace(path, pd.DataFrame([*self._failures.values()]))
+                with in_one_go(path) as beside:
+                    pd.DataFrame([*self._failures.values()]).to_parquet(beside, index=False)
             else:
                 path.unlink(missing_ok=True)
             self._unsaved.discard(name)
@@ -123,9 +126,3 @@ def _ordered(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
     """Return rows with the tidy columns first, in their types, and all others behind them."""
     types = tidy(rows, operation).dtypes.to_dict()
     return rows.astype(types)[[*types, *(name for name in rows if name not in types)]]
-
-
-def _replace(path: Path, table: pd.DataFrame) -> None:
-    beside = path.with_suffix(".partial")
-    table.to_parquet(beside, index=False)
-    beside.replace(path)

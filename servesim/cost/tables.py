@@ -18,12 +18,12 @@ from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
 
 from servesim.cost.step_time import FloatArray
+from servesim.files import in_one_go
 
 FOLDER = "SERVESIM_CACHE_DIR"
 
@@ -81,7 +81,8 @@ def write(name: str, arrays: Sequence[FloatArray]) -> None:
         return
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(_path(folder, name), blake2b(said, digest_size=_DIGEST).digest() + said)
+        with in_one_go(_path(folder, name)) as beside:
+            beside.write_bytes(blake2b(said, digest_size=_DIGEST).digest() + said)
         _prune(folder)
 
 
@@ -121,18 +122,6 @@ def _arrays(said: bytes) -> list[FloatArray] | None:
     if not 0 < count < words.size or lengths.min() < 0 or int(lengths.sum()) != words.size - 1 - count:
         return None
     return np.split(words[1 + count :].view("<f8"), np.cumsum(lengths)[:-1])
-
-
-def _replace(path: Path, said: bytes) -> None:
-    """Write a file beside its place and move it there, so that nobody reads half of it."""
-    with NamedTemporaryFile(dir=path.parent, suffix=SUFFIX, delete=False) as file:
-        beside = Path(file.name)
-        try:
-            file.write(said)
-            file.close()
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
 
 
 def _prune(folder: Path) -> None:

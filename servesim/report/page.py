@@ -18,8 +18,8 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 from plotly.utils import PlotlyJSONEncoder
 
+from servesim.files import in_one_go
 from servesim.report.theme import FONT, INKS, Mode, template
-from servesim.results.files import in_one_go
 
 
 @dataclass(frozen=True)

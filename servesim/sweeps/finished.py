@@ -9,7 +9,7 @@ from pathlib import Path
 
 from servesim import __version__
 from servesim.config.groups import Groups
-from servesim.results.files import in_one_go
+from servesim.files import in_one_go
 from servesim.sweeps.point import file_digest
 from servesim.sweeps.study import Study
 from servesim.sweeps.table import NAME as TABLE

@@ -12,7 +12,7 @@ import yaml
 
 from servesim.check import ConfigError, Problem
 from servesim.config.groups import Groups
-from servesim.results.files import in_one_go
+from servesim.files import in_one_go
 from servesim.sweeps.finished import Finished
 from servesim.sweeps.grid import grid
 from servesim.sweeps.plan import Plan

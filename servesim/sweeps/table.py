@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from servesim.check import ConfigError, Problem
-from servesim.results.files import in_one_go
+from servesim.files import in_one_go
 
 if TYPE_CHECKING:
     import pandas as pd

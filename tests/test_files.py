@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from servesim.results.files import in_one_go
+from servesim.files import in_one_go
 
 
 def test_a_file_takes_the_place_of_the_one_before(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def in_one_go(path: Path) -> Iterator[Path]:
     """
     target = path.resolve()
     special = target.exists() and not (target.is_file() or target.is_dir())
-    beside = target if special else target.with_name(f".{target.name}.{os.getpid()}-{token_hex(4)}")
+    beside = target if special else target.with_name(f".{os.getpid()}-{token_hex(4)}.{target.name}")
     try:
         yield beside
         if not special:
