@@ -9,7 +9,7 @@ import yaml
 
 from calibration.conf import gpu_named
 from calibration.fit.job import Job
-from calibration.fit.profile import OPERATIONS, fit_profiles, profile_jobs
+from calibration.fit.profile import OPERATIONS, Profile, fit_profiles, profile_jobs
 from calibration.sources.aiconfigurator import VERSIONS
 from servesim.check import check
 from tests.calibration.packages import installed
@@ -52,6 +52,18 @@ def test_every_fit_has_its_range_errors_and_provenance(path: Path) -> None:
             assert errors["held_out"]["n"] > 0
             assert errors["held_out"]["mape"] < errors["datasheet"]["mape"]
     assert all(len(digest) == 64 for digest in said["provenance"]["tables"].values())
+
+
+@pytest.mark.parametrize(("engine", "own"), [("vllm", True), ("trtllm", True), ("sglang", False)])
+def test_every_fit_of_quantisation_is_written_down(engine: str, own: bool) -> None:
+    wheel = installed()
+    jobs = [job for job in profile_jobs(wheel, "h100-sxm", engine) if job.operation == "quantise"]
+    fits = [job.fitted() for job in jobs]
+    said = yaml.safe_load(Profile(gpu_named("h100-sxm"), engine, wheel.version, fits, {}).text())
+    committed = document(CONF / "calibration" / f"h100-sxm-{engine}.yaml")
+    assert said["quantise"] == committed["quantise"]
+    assert said["ranges"].get("quantise") == committed["ranges"].get("quantise")
+    assert ("quantise" in said["ranges"]) == own
 
 
 def times(job: Job, coefficients: dict[str, Any]) -> np.ndarray:
