@@ -25,6 +25,7 @@ from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
 from servesim.engine.continuous import Continuous
 from servesim.engine.static import Static
+from servesim.results.dialects.known import DialectName
 from servesim.results.pricing import Pricing
 from servesim.results.slo import Slo
 from servesim.workload.synthetic import Synthetic
@@ -52,6 +53,7 @@ class Scenario:
     ignore_capacity: bool = quantity(default=False)
     seed: int = quantity(at_least=0, default=0)
     steady: bool = quantity(default=False)
+    metrics: DialectName = quantity(default="vllm")
     horizon_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
 
     #: the fields that `problems` looks at; it is asked whenever these are right in themselves
