@@ -32,6 +32,8 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim explain --batch 64 --context 1400                    one step, operation by operation
   servesim page runs/2026-01-31_12-00-00                        charts of a run, or of a study
   servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
+  servesim export runs/2026-01-31_12-00-00 --to vllm            result files of vLLM or AIPerf
+  servesim metrics runs/2026-01-31_12-00-00 --dialect aiperf    its metrics, as other tools define them
   servesim plan model=llama3.1-8b workload.arrivals.rate_rps=40   the cheapest that meet the SLO
   servesim dashboard sweeps                                     what-ifs and sweeps, in your browser
 
@@ -76,6 +78,8 @@ _VERBS = {
     "page": "servesim.pictures",
     "trace": "servesim.pictures",
     "dashboard": "servesim.dashboard",
+    "export": "servesim.export",
+    "metrics": "servesim.export",
 }
 _LATER = ("memory", "validate")
 
