@@ -33,7 +33,7 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim page runs/2026-01-31_12-00-00                        charts of a run, or of a study
   servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
   servesim export runs/2026-01-31_12-00-00 --to vllm            result files of vLLM or AIPerf
-  servesim metrics runs/2026-01-31_12-00-00 --dialect aiperf    its metrics, as other tools define them
+  servesim metrics runs/2026-01-31_12-00-00 --dialect aiperf    figures as another tool defines them
   servesim plan model=llama3.1-8b workload.arrivals.rate_rps=40   the cheapest that meet the SLO
   servesim dashboard sweeps                                     what-ifs and sweeps, in your browser
 

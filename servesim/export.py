@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,10 +95,10 @@ def export(arguments: Sequence[str]) -> int:
         raise ConfigError(found)
     runs = [_Saved.read(folder) for folder in options.folders]
     files = _aiperf(runs[0]) if options.to == "aiperf" else _vllm(runs, options.to, options.date)
-    for path, text in _placed(runs[0], options, files):
+    for path, parts in _placed(runs[0], options, files):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with in_one_go(path) as place:
-            place.write_text(text, encoding="utf-8", newline="")
+        with in_one_go(path) as place, place.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(parts)
         print(path)
     return 0
 
@@ -154,7 +155,7 @@ def _odd_dialect(name: str | None) -> Iterator[Problem]:
         yield Problem("--dialect", name, f"must be {listed(DIALECTS)}")
 
 
-def _vllm(runs: Sequence[_Saved], to: str, date: str | None) -> dict[str, str]:
+def _vllm(runs: Sequence[_Saved], to: str, date: str | None) -> dict[str, Iterable[str]]:
     """Return the text of vLLM's file by its name: one result, or a list of several."""
     detailed = to == "vllm-detailed"
     results = [
@@ -162,29 +163,31 @@ def _vllm(runs: Sequence[_Saved], to: str, date: str | None) -> dict[str, str]:
         for run in runs
     ]
     name = "vllm_detailed.json" if detailed else "vllm.json"
-    return {name: _json(results if len(runs) > 1 else results[0], None if detailed else 2)}
+    return {name: [_json(results if len(runs) > 1 else results[0], None if detailed else 2)]}
 
 
-def _aiperf(run: _Saved) -> dict[str, str]:
+def _aiperf(run: _Saved) -> dict[str, Iterable[str]]:
     """Return the texts of AIPerf's files by their names."""
-    lines = (_json(plain(record), None) for record in aiperf.records(run.sample, run.tables))
+    whole = plain(aiperf.summary_json(run.sample, run.about, run.tables))
     return {
-        "profile_export_aiperf.json": _json(plain(aiperf.summary_json(run.sample, run.about, run.tables)), 2),
-        "profile_export_aiperf.csv": aiperf.summary_csv(run.sample),
-        "profile_export.jsonl": "".join(lines),
+        "profile_export_aiperf.json": [_json(whole, 2)],
+        "profile_export_aiperf.csv": [aiperf.summary_csv(run.sample)],
+        "profile_export.jsonl": (_json(each, None) for each in aiperf.records(run.sample, run.tables)),
     }
 
 
-def _placed(run: _Saved, options: Any, files: dict[str, str]) -> Iterator[tuple[Path, str]]:
+def _placed(
+    run: _Saved, options: argparse.Namespace, files: dict[str, Iterable[str]]
+) -> Iterator[tuple[Path, Iterable[str]]]:
     """Yield where each text goes."""
     out: Path | None = options.out
-    for name, text in files.items():
+    for name, parts in files.items():
         if options.to == "aiperf":
-            yield (out or run.folder / "aiperf") / name, text
+            yield (out or run.folder / "aiperf") / name, parts
         elif out is not None and out.is_dir():
-            yield out / vllm.file_name(run.about, options.date), text
+            yield out / vllm.file_name(run.about, options.date), parts
         else:
-            yield out or run.folder / name, text
+            yield out or run.folder / name, parts
 
 
 def _json(value: Any, indent: int | None) -> str:
