@@ -73,7 +73,8 @@ class Scenario:
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong between components: client, profiles, parallelism, memory, lengths."""
-        yield from self._client_problems()
+        if isinstance(self.workload, Synthetic) and isinstance(self.client, Client):
+            yield from self.client.misfits(self.workload.concurrency)
         if isinstance(self.calibration, Auto) and not self.calibration.profiles:
             engine = self.engine_overhead.engine if self.engine_overhead else None
             message = (
@@ -191,15 +192,6 @@ class Scenario:
             return self.scheduler.max_model_len
         longest = self.model.max_position_embeddings
         return longest if self.ignore_capacity else min(longest, sheet.kv_tokens)
-
-    def _client_problems(self) -> Iterator[Problem]:
-        closed = isinstance(self.workload, Synthetic) and self.workload.concurrency is not None
-        if closed and isinstance(self.client, Client) and self.client.max_concurrency is not None:
-            message = (
-                "the users of a closed loop limit it themselves; set workload.arrivals.concurrency, "
-                "or choose workload/arrivals=burst"
-            )
-            yield Problem("client.max_concurrency", self.client.max_concurrency, message)
 
     def _memory_problems(self, path: str, pool: Pool) -> Iterator[Problem]:
         sheet, scheduler = self._sheet(pool), self.scheduler
