@@ -28,6 +28,7 @@ from servesim.engine.static import Static
 from servesim.results.dialects.known import DialectName
 from servesim.results.pricing import Pricing
 from servesim.results.slo import Slo
+from servesim.workload.client import Client
 from servesim.workload.synthetic import Synthetic
 from servesim.workload.trace import Trace
 
@@ -50,6 +51,7 @@ class Scenario:
     pricing: Pricing
     engine_overhead: EngineOverhead | None = quantity(default=None)
     board_power: BoardPower = quantity(default=BoardPower())
+    client: Client = quantity(default=Client())
     ignore_capacity: bool = quantity(default=False)
     seed: int = quantity(at_least=0, default=0)
     steady: bool = quantity(default=False)
@@ -72,7 +74,9 @@ class Scenario:
     }
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong between components: profiles, parallelism, memory, lengths."""
+        """Yield what is wrong between components: client, profiles, parallelism, memory, lengths."""
+        if isinstance(self.workload, Synthetic) and isinstance(self.client, Client):
+            yield from self.client.misfits(self.workload.concurrency)
         if isinstance(self.calibration, Auto) and not self.calibration.profiles:
             engine = self.engine_overhead.engine if self.engine_overhead else None
             message = (
