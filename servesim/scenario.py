@@ -36,7 +36,11 @@ STATIC_SLICE_TOKENS = 8192
 
 @dataclass(frozen=True)
 class Scenario:
-    """A model on GPUs, the way to serve it, the traffic, and what it is judged by."""
+    """A model on GPUs, the way to serve it, the traffic, and what it is judged by.
+
+    ``engine_args`` are flags of an engine that some of it was read from, and ``notes`` what a reader of the
+    results should know of these and of files that described the model or a GPU.
+    """
 
     model: Model
     gpu: Gpu
@@ -53,6 +57,8 @@ class Scenario:
     seed: int = quantity(at_least=0, default=0)
     steady: bool = quantity(default=False)
     horizon_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
+    engine_args: str | None = quantity(default=None)
+    notes: tuple[str, ...] = quantity(default=())
 
     #: the fields that `problems` looks at; it is asked whenever these are right in themselves
     concerns: ClassVar[tuple[str, ...]] = (
@@ -77,6 +83,7 @@ class Scenario:
                 f"there is no profile for the engine {engine}; choose another engine_overhead or roofline"
             )
             yield Problem("calibration", "auto", message)
+        yield from self._profile_problems()
         split = isinstance(self.cluster, PrefillDecode)
         if split != isinstance(self.scheduler, Disaggregated):
             wanted = "prefill and decode pools" if not split else "one pool"
@@ -89,6 +96,17 @@ class Scenario:
             yield from (problem.under(path) for problem in impossible)
             if not impossible:
                 yield from self._memory_problems(path, pool)
+
+    def _profile_problems(self) -> Iterator[Problem]:
+        """Yield the GPUs that name one whose profile is not there."""
+        if not isinstance(self.calibration, Auto):
+            return
+        gpus = {
+            (f"{path}.gpu" if pool.gpu else "gpu"): pool.gpu or self.gpu for path, _, pool in self._pools()
+        }
+        for path, gpu in gpus.items():
+            if message := self.calibration.lacks(gpu):
+                yield Problem(f"{path}.profile_of", gpu.profile_of, message)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the resolved configuration as plain values, with the version of servesim.

@@ -26,7 +26,9 @@ _POOL_GPU = re.compile(r"cluster\.\w+\.gpu")
 _NO_OVERRIDE = "is not an override; write key=value"
 #: The most values of a sweep, and the most points of several.
 MOST_POINTS = 100_000
-_FREE_TEXT = re.compile(r"(.*\.)?path")  # keys whose values are text, whatever Hydra would read in them
+_FREE_TEXT = re.compile(
+    r"(.*\.)?path|model\.hf_config|engine_args"
+)  # keys whose values are text, whatever Hydra would read in them
 
 
 class Overrides:
