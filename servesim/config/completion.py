@@ -10,6 +10,7 @@ from servesim.config.gpu_figures import lay_gpus
 from servesim.config.hf.model import lay_model
 from servesim.config.layers import Completed, Layers
 from servesim.config.profiles import with_profiles
+from servesim.config.vllm.engine_args import EngineArgs
 
 
 def completed(
@@ -25,7 +26,10 @@ def completed(
 
     """
     layers = Layers(values, typed)
+    engine_args = EngineArgs(layers, folders)
+    engine_args.lay_model()
     lay_model(layers)
+    engine_args.lay_rest()
     lay_gpus(layers, own_gpus)
     layers.values = with_profiles(layers.values, folders)
     return layers.whole()

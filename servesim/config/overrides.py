@@ -15,7 +15,7 @@ from math import ceil, inf
 from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, Override, RangeSweep, ValueType
+from hydra.core.override_parser.types import ChoiceSweep, Override, QuotedString, RangeSweep, ValueType
 from hydra.errors import HydraException
 
 from servesim.check import Problem
@@ -96,7 +96,7 @@ class Overrides:
     def _set(self, key: str, value: str) -> None:
         """Add the value of a key; what Hydra cannot read, and all free text, is quoted."""
         override = parsed(f"++{key}={value}")
-        if _FREE_TEXT.fullmatch(key):
+        if is_free_text(key):
             if not (self._sweeping and is_sweep(override)) and not value.startswith(("'", '"')):
                 override = None
         elif self._is_stray_sweep(override, key, value):
@@ -182,8 +182,19 @@ def sweep_size(override: Override) -> float:
     return max(0.0, ceil((stop - start) / Fraction(sweep.step)))
 
 
+def is_free_text(key: str) -> bool:
+    """Tell whether a key's values are text, whatever Hydra would read in them."""
+    return _FREE_TEXT.fullmatch(key) is not None
+
+
 def sweep_values(override: Override) -> list[str]:
-    """Return the values of a sweep; none where only Hydra knows them (``glob``)."""
+    """Return the values of a sweep; none where only Hydra knows them (``glob``).
+
+    They are as Hydra reads them again, or as they were meant where a key's values are free text.
+    """
+    sweep = override.value()
+    if isinstance(sweep, ChoiceSweep) and is_free_text(override.key_or_group):
+        return [each.text if isinstance(each, QuotedString) else str(each) for each in sweep.list]
     known = (ValueType.CHOICE_SWEEP, ValueType.SIMPLE_CHOICE_SWEEP, ValueType.RANGE_SWEEP)
     return list(override.sweep_string_iterator()) if override.value_type in known else []
 
@@ -203,4 +214,7 @@ def _first_value(text: str) -> str | None:
     if override is None or not override.is_sweep_override():
         return text
     values = sweep_values(override)
-    return f"{override.get_key_element()}={values[0]}" if values else None
+    if not values:
+        return None
+    first = quoted(values[0]) if is_free_text(override.key_or_group) else values[0]
+    return f"{override.get_key_element()}={first}"
