@@ -30,6 +30,7 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
                                          one run each, and a table that compares them
   servesim experiment=batching_frontier                  a study: many runs, a table, a page
   servesim explain --batch 64 --context 1400                    one step, operation by operation
+  servesim memory model=llama3.1-8b gpu=l40s                    what its memory holds, or lacks
   servesim page runs/2026-01-31_12-00-00                        charts of a run, or of a study
   servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
   servesim plan model=llama3.1-8b workload.arrivals.rate_rps=40   the cheapest that meet the SLO
@@ -76,8 +77,9 @@ _VERBS = {
     "page": "servesim.pictures",
     "trace": "servesim.pictures",
     "dashboard": "servesim.dashboard",
+    "memory": "servesim.memory",
 }
-_LATER = ("memory", "validate")
+_LATER = ("validate",)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from servesim import __version__
 from servesim.check import MOST_S, Problem, quantity
-from servesim.cluster.deployment import Deployment, Role
+from servesim.cluster.deployment import Deployment, PoolMemory, Role
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.cluster.router import Router
@@ -127,6 +127,10 @@ class Scenario:
             first_replica += pool.replicas
         return found
 
+    def memory(self) -> list[PoolMemory]:
+        """Return the memory of each pool, whether the model fits or not."""
+        return [self._pool_memory(role, pool) for _, role, pool in self._pools()]
+
     def transfer(self) -> dict[str, Any] | None:
         """Return the link between the pools as it comes out; None where there is one pool."""
         if isinstance(self.cluster, Pool):
@@ -190,6 +194,12 @@ class Scenario:
             max_num_batched_tokens=tokens,
             num_gpu_blocks_override=self.scheduler.num_gpu_blocks_override,
         )
+
+    def _pool_memory(self, role: Role, pool: Pool) -> PoolMemory:
+        sheet = self._sheet(pool)
+        more = None if sheet.fits else self._smallest_fit(pool)
+        name, longest = (pool.gpu or self.gpu).name, self._max_model_len(sheet)
+        return PoolMemory(role, name, pool.tensor_parallel_size, sheet, longest, more)
 
     def _smallest_fit(self, pool: Pool) -> int | None:
         """Return the fewest GPUs of a node, more than a pool's replicas have, that hold the model."""
