@@ -26,6 +26,7 @@ _POOL_GPU = re.compile(r"cluster\.\w+\.gpu")
 _NO_OVERRIDE = "is not an override; write key=value"
 #: The most values of a sweep, and the most points of several.
 MOST_POINTS = 100_000
+_FLAGS = "engine_args"
 _FREE_TEXT = re.compile(
     r"(.*\.)?path|model\.hf_config|engine_args"
 )  # keys whose values are text, whatever Hydra would read in them
@@ -96,13 +97,15 @@ class Overrides:
     def _set(self, key: str, value: str) -> None:
         """Add the value of a key; what Hydra cannot read, and all free text, is quoted."""
         override = parsed(f"++{key}={value}")
-        if is_free_text(key):
+        if is_free_text(key) and value != "null":
             if not (self._sweeping and is_sweep(override)) and not value.startswith(("'", '"')):
                 override = None
         elif self._is_stray_sweep(override, key, value):
             return
-        if override is None and "${" in value and Path(value).exists():
-            value = value.replace("${", r"\${")  # a file of this very name, not the value of another key
+        if override is None and "${" in value and (key == _FLAGS or Path(value).exists()):
+            value = value.replace(
+                "${", r"\${"
+            )  # a shell's, or a file of this very name: not another key's value
         text = f"++{key}={value if override else quoted(value)}"
         if override or parsed(text):
             self.ready.append(text)
@@ -185,6 +188,13 @@ def sweep_size(override: Override) -> float:
 def is_free_text(key: str) -> bool:
     """Tell whether a key's values are text, whatever Hydra would read in them."""
     return _FREE_TEXT.fullmatch(key) is not None
+
+
+def one_value(text: str) -> str:
+    """Return an override whose value is one, with a comma in it, too, where several values are a sweep."""
+    key, _, value = text.partition("=")
+    is_text = is_free_text(key) and is_sweep(parsed(f"++{text}"))
+    return f"{key}={quoted(value)}" if is_text else text
 
 
 def sweep_values(override: Override) -> list[str]:

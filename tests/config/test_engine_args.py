@@ -117,6 +117,12 @@ def test_what_is_typed_wins_wherever_it_stands() -> None:
         )
 
 
+def test_a_variable_of_a_shell_is_left_as_it_stands() -> None:
+    scenario = by_flags("--api-key ${KEY} --max-num-seqs 8")
+    assert scenario.engine_args == "--api-key ${KEY} --max-num-seqs 8"
+    assert scenario.scheduler.max_num_seqs == 8  # type: ignore[union-attr]
+
+
 def test_the_last_of_two_flags_of_a_name_counts() -> None:
     assert by_flags("--block-size 8 --block-size 32").scheduler.block_size == 32
 
