@@ -30,6 +30,7 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
                                          one run each, and a table that compares them
   servesim experiment=batching_frontier                  a study: many runs, a table, a page
   servesim explain --batch 64 --context 1400                    one step, operation by operation
+  servesim memory model=llama3.1-8b gpu=l40s                    what its memory holds, or lacks
   servesim page runs/2026-01-31_12-00-00                        charts of a run, or of a study
   servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
   servesim export runs/2026-01-31_12-00-00 --to vllm            result files of vLLM or AIPerf
@@ -80,8 +81,9 @@ _VERBS = {
     "dashboard": "servesim.dashboard",
     "export": "servesim.export",
     "metrics": "servesim.export",
+    "memory": "servesim.memory",
 }
-_LATER = ("memory", "validate")
+_LATER = ("validate",)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

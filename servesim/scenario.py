@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from servesim import __version__
 from servesim.check import MOST_S, Problem, quantity
-from servesim.cluster.deployment import Deployment, Role
+from servesim.cluster.deployment import Deployment, PoolMemory, Role
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.cluster.router import Router
@@ -38,7 +38,11 @@ STATIC_SLICE_TOKENS = 8192
 
 @dataclass(frozen=True)
 class Scenario:
-    """A model on GPUs, the way to serve it, the traffic, and what it is judged by."""
+    """A model on GPUs, the way to serve it, the traffic, and what it is judged by.
+
+    ``engine_args`` are flags of an engine that some of it was read from, and ``notes`` what a reader of the
+    results should know of these and of files that described the model or a GPU.
+    """
 
     model: Model
     gpu: Gpu
@@ -57,6 +61,8 @@ class Scenario:
     steady: bool = quantity(default=False)
     metrics: DialectName = quantity(default="vllm")
     horizon_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
+    engine_args: str | None = quantity(default=None)
+    notes: tuple[str, ...] = quantity(default=())
 
     #: the fields that `problems` looks at; it is asked whenever these are right in themselves
     concerns: ClassVar[tuple[str, ...]] = (
@@ -83,6 +89,7 @@ class Scenario:
                 f"there is no profile for the engine {engine}; choose another engine_overhead or roofline"
             )
             yield Problem("calibration", "auto", message)
+        yield from self._profile_problems()
         split = isinstance(self.cluster, PrefillDecode)
         if split != isinstance(self.scheduler, Disaggregated):
             wanted = "prefill and decode pools" if not split else "one pool"
@@ -95,6 +102,17 @@ class Scenario:
             yield from (problem.under(path) for problem in impossible)
             if not impossible:
                 yield from self._memory_problems(path, pool)
+
+    def _profile_problems(self) -> Iterator[Problem]:
+        """Yield the GPUs that name one whose profile is not there."""
+        if not isinstance(self.calibration, Auto):
+            return
+        gpus = {
+            (f"{path}.gpu" if pool.gpu else "gpu"): pool.gpu or self.gpu for path, _, pool in self._pools()
+        }
+        for path, gpu in gpus.items():
+            if message := self.calibration.lacks(gpu):
+                yield Problem(f"{path}.profile_of", gpu.profile_of, message)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the resolved configuration as plain values, with the version of servesim.
@@ -114,6 +132,10 @@ class Scenario:
             found.append(self._deployment(role, pool, first_replica))
             first_replica += pool.replicas
         return found
+
+    def memory(self) -> list[PoolMemory]:
+        """Return the memory of each pool, whether the model fits or not."""
+        return [self._pool_memory(role, pool) for _, role, pool in self._pools()]
 
     def transfer(self) -> dict[str, Any] | None:
         """Return the link between the pools as it comes out; None where there is one pool."""
@@ -178,6 +200,12 @@ class Scenario:
             max_num_batched_tokens=tokens,
             num_gpu_blocks_override=self.scheduler.num_gpu_blocks_override,
         )
+
+    def _pool_memory(self, role: Role, pool: Pool) -> PoolMemory:
+        sheet = self._sheet(pool)
+        more = None if sheet.fits else self._smallest_fit(pool)
+        name, longest = (pool.gpu or self.gpu).name, self._max_model_len(sheet)
+        return PoolMemory(role, name, pool.tensor_parallel_size, sheet, longest, more)
 
     def _smallest_fit(self, pool: Pool) -> int | None:
         """Return the fewest GPUs of a node, more than a pool's replicas have, that hold the model."""
