@@ -52,7 +52,6 @@ _WINDOW = "attention over a window is"
 
 #: Keys that users of vLLM and of model files know, and words of such keys: what they stand for, and a verb.
 LATER = {
-    "prefix": "prefix caching is",
     "pipeline": "pipeline parallelism is",
     "data_parallel_size": "data parallelism inside an engine is",
     **dict.fromkeys(("enable_expert_parallel", "expert_parallel_size", "expert_parallel"), _EXPERT_PARALLEL),

@@ -21,13 +21,15 @@ class Continuous:
     Running requests are scheduled before waiting ones within the token budget; a prompt may be split into
     chunks that share steps with the decodes; when KV blocks run out, the last running request is preempted
     and later recomputed (Yu et al., Orca, OSDI 2022; Kwon et al., vLLM, SOSP 2023; Agrawal et al.,
-    Sarathi-Serve, OSDI 2024).
+    Sarathi-Serve, OSDI 2024). With ``enable_prefix_caching`` it recomputes only what is not left of its KV
+    in blocks that nobody has taken since.
     """
 
     max_num_seqs: int = quantity("sequences", at_least=1, at_most=MOST_SEQUENCES, default=1024)
     max_num_batched_tokens: int = quantity("tokens per step", at_least=1, at_most=MOST_TOKENS, default=8192)
     block_size: int = quantity("tokens", at_least=1, at_most=MOST_TOKENS, default=16)
     enable_chunked_prefill: bool = quantity(default=True)
+    enable_prefix_caching: bool = quantity(default=True)
     gpu_memory_utilization: float = quantity("share of GPU memory", above=0, at_most=1, default=0.9)
     kv_cache_dtype: Literal["auto", "bf16", "fp8"] = quantity(default="auto")
     max_model_len: int | Literal["auto"] = quantity("tokens", at_least=2, at_most=MOST_TOKENS, default="auto")

@@ -17,6 +17,7 @@ from servesim.engine.continuous import Continuous
 from servesim.engine.decodes import Decodes
 from servesim.engine.leap import Leap
 from servesim.engine.log import KV_BLOCKS_LAST, STEPS, Log, pack_gap, pack_step
+from servesim.engine.prefix_cache import PrefixCache
 from servesim.workload.request import Request
 
 
@@ -52,6 +53,8 @@ class ContinuousEngine:
         #: in order of admission; a dict is an ordered set whose last member pops in O(1)
         self.running: dict[Request, None] = {}
         self.decodes = Decodes(scheduler.block_size)
+        self.cache = PrefixCache(kv_blocks)
+        self._caching = scheduler.enable_prefix_caching
         #: the one running request whose prompt is only partly computed; always the last of `running`
         self.partial: Request | None = None
         self._chunks: list[tuple[Request, int]] = []
@@ -131,11 +134,14 @@ class ContinuousEngine:
             self._admit_from(self.waiting, now)
 
     def _admit_from(self, queue: deque[Request], now: float) -> None:
-        running, budget = self.running, self.token_budget - self.decodes.count
+        running, kept, budget = self.running, self.cache.kept, self.token_budget - self.decodes.count
         for _, tokens in self._chunks:
             budget -= tokens
         while queue and budget > 0 and len(running) < self.max_num_seqs:
             request = queue[0]
+            reuses = request in kept
+            if reuses:
+                request.computed = self.cache.left(request, self.free_blocks) * self.block_size
             missing = tokens = request.missing_tokens()
             if missing > budget:
                 if not self.chunked:
@@ -145,6 +151,8 @@ class ContinuousEngine:
                 return
             queue.popleft()
             request.begin(now)
+            if reuses:
+                self._reuse(request)
             running[request] = None
             self.partial = request if tokens < missing else None
             budget -= tokens
@@ -158,6 +166,11 @@ class ContinuousEngine:
         request.blocks += blocks
         self._chunks.append((request, tokens))
         return True
+
+    def _reuse(self, request: Request) -> None:
+        """Count the cached blocks that a request has been scheduled behind, which it holds again."""
+        self.cache.take(request, request.computed // self.block_size)
+        request.cached_tokens += request.computed
 
     def _blocks_short(self, request: Request, tokens: int) -> int:
         """Return the blocks that ``tokens`` more tokens of a request take beyond those it holds."""
@@ -213,19 +226,25 @@ class ContinuousEngine:
         return len(self.waiting)
 
     def _preempt_last(self, now: float) -> None:
-        """Throw the last running request out, its KV lost, and put it at the head of the queue."""
+        """Throw the last running request out, its blocks given back, and put it at the head of the queue."""
         request, _ = self.running.popitem()
         if request is self.partial:
             self.partial = None
-            self.free_blocks += request.blocks
+            self._give_back(request.blocks)
         else:
             self.decodes.leave(request)
-            self.free_blocks -= -request.computed // self.block_size
+            self._give_back(-(-request.computed // self.block_size))
+        if self._caching:
+            self.cache.keep(request, request.computed // self.block_size)
         request.preempt(now)
         self.waiting.appendleft(request)
         self._futile += 1
         if self._futile > 1000 + 10 * self.max_num_seqs:
             raise StalledError(f"replica {self.replica} preempts without end at {now:.6f} s")
+
+    def _give_back(self, blocks: int) -> None:
+        self.free_blocks += blocks
+        self.cache.given += blocks
 
     # ---- settling ---------------------------------------------------------------------------------
 
@@ -243,7 +262,7 @@ class ContinuousEngine:
             self._futile = 0
             decodes.step += steps
             for request in decodes.pop_finished():
-                self.free_blocks -= -(request.input_tokens + request.output_tokens - 1) // self.block_size
+                self._give_back(-(-(request.input_tokens + request.output_tokens - 1) // self.block_size))
                 self._finish(request, now)
         for request, tokens in self._chunks:
             request.computed += tokens
@@ -263,7 +282,7 @@ class ContinuousEngine:
         if request.generated < request.output_tokens:
             self.decodes.join(request)
         else:
-            self.free_blocks += request.blocks
+            self._give_back(request.blocks)
             self._finish(request, now)
 
     def _emit_first(self, request: Request, now: float) -> None:

@@ -45,7 +45,7 @@ class PrefillEngine(ContinuousEngine):
 
     def release(self, request: Request, now: float) -> float | None:
         """Free the blocks of a request that has been handed over; return when to wake, if need be."""
-        self.free_blocks -= -request.input_tokens // self.block_size
+        self._give_back(-(-request.input_tokens // self.block_size))
         return now if self.waiting and not self._leap.steps else None
 
     def _schedule(self, request: Request, tokens: int) -> bool:
@@ -54,8 +54,8 @@ class PrefillEngine(ContinuousEngine):
         Blocks held for requests in transfer come free without any step of this engine; chunk by chunk a
         restarted prompt would meanwhile be thrown out again and again.
         """
-        restart = request.preemptions and not request.computed
-        if restart and self._blocks_short(request, request.input_tokens) > self.free_blocks:
+        restart = request.preemptions and not request.blocks
+        if restart and self._blocks_short(request, request.missing_tokens()) > self.free_blocks:
             return False
         return super()._schedule(request, tokens)
 
@@ -67,7 +67,7 @@ class PrefillEngine(ContinuousEngine):
             self._emit_first(request, now)
             request.generated = 1
             if request.output_tokens == 1:
-                self.free_blocks += request.blocks
+                self._give_back(request.blocks)
                 self._finish(request, now)
                 return
         else:

@@ -101,5 +101,5 @@ def request_row(request: Request, status: int, reason: int = NO_REASON) -> bytes
         request.transfer_s,
         request.decode_queue_s,
         request.preemptions,
-        0,
+        request.cached_tokens,
     )

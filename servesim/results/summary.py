@@ -17,6 +17,7 @@ from servesim.results.dialects.sample import Sample
 from servesim.results.gaps import token_gaps
 from servesim.results.goodput import goodput
 from servesim.results.latency import breakdown, latency
+from servesim.results.prefill import prefill
 from servesim.results.pricing import Pricing, cost
 from servesim.results.records import Records
 from servesim.results.saturation import saturated
@@ -83,6 +84,7 @@ def summarise(
         "scenario": scenario,
         "traffic": traffic(records),
         "accounting": accounting(records, facts),
+        "prefill": prefill(records),
         "duration_s": whole.length_s,
         "warmup_cut_s": window.start_s if steady else nan,
         "window_s": window.length_s,

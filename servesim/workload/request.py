@@ -21,6 +21,7 @@ class Request:
         generated: tokens emitted so far.
         computed: tokens whose KV is in the cache.
         blocks: KV blocks held.
+        cached_tokens: tokens whose KV it found in the cache when it was scheduled, all times together.
         anchor: while decoding, the engine's step count minus the tokens computed (a constant).
         paused_s: when it was preempted, until it has recovered; else None.
         handed_s: when its present stage of a hand-over between pools began; else None.
@@ -31,6 +32,7 @@ class Request:
         "anchor",
         "arrived_s",
         "blocks",
+        "cached_tokens",
         "computed",
         "decode_queue_s",
         "due_s",
@@ -60,6 +62,7 @@ class Request:
         self.generated = 0
         self.computed = 0
         self.blocks = 0
+        self.cached_tokens = 0
         self.anchor = 0
         self.preemptions = 0
         self.replica = -1
@@ -106,7 +109,7 @@ class Request:
         self.handed_s = now
 
     def preempt(self, now: float) -> None:
-        """Lose its KV and wait again; what it had not recovered from before goes on."""
+        """Lose its blocks and wait again; what it had not recovered from before goes on."""
         if self.paused_s is None:
             self.paused_s = now
         self.computed = self.blocks = 0

@@ -140,7 +140,6 @@ def test_a_rate_is_a_finite_positive_number(rate: str) -> None:
         ("gpu=mi300x", "gpu"),
         ("model=deepseek-v3", "model"),
         ("model.num_local_experts=8", "model.num_local_experts"),
-        ("scheduler.enable_prefix_caching=true", "scheduler.enable_prefix_caching"),
         ("cluster.pipeline_parallel_size=2", "cluster.pipeline_parallel_size"),
         ("cluster.data_parallel_size=2", "cluster.data_parallel_size"),
         ("cluster.enable_expert_parallel=true", "cluster.enable_expert_parallel"),

@@ -160,15 +160,41 @@ def test_the_last_one_in_is_thrown_out() -> None:
     """Three blocks of four; two requests of 4 in, 5 out. At 1 both need a second block, and one is free.
 
     The second request has emitted its first token at 1. It waits until the first finishes at 5, recomputes
-    4 + 1 tokens, and has its second token at 6: the gap is 5 s.
+    4 + 1 tokens without prefix caching, and has its second token at 6: the gap is 5 s.
     """
-    run = serve((0.0, 4, 5), (0.0, 4, 5), kv_blocks=3)
+    run = serve((0.0, 4, 5), (0.0, 4, 5), kv_blocks=3, enable_prefix_caching=False)
     assert batches(run) == [(1, 2, 0, 8), (1, 1, 1, 0), (3, 1, 1, 0), (1, 1, 0, 5), (3, 1, 1, 0)]
     assert [leap["preempted"] for leap in run.leaps] == [0, 1, 0, 0, 0]
     row = run.by_id[1]
     assert (row["preemptions"], row["preempted_s"]) == (1, 5.0)
     assert (row["first_token_s"], row["finished_s"]) == (1.0, 9.0)
     assert [(gap["end_s"], gap["gap_s"]) for gap in run.gaps] == [(6.0, 5.0)]
+
+
+def test_who_was_thrown_out_finds_its_full_blocks_again() -> None:
+    """As above, with prefix caching: the first request's second block is the one that was free before.
+
+    So the second request's only block is still there at 5, and of 4 + 1 tokens it computes the last.
+    """
+    run = serve((0.0, 4, 5), (0.0, 4, 5), kv_blocks=3)
+    assert batches(run)[3] == (1, 1, 0, 1)
+    assert run.leaps[3]["context_tokens"] == 5
+    assert [row["cached_tokens"] for row in run.by_id] == [0, 4]
+    assert finishes(run) == [5.0, 9.0]
+
+
+def test_the_end_of_a_request_is_lost_first() -> None:
+    """Seven blocks of four. A: 8 in, 13 out. B: 13 in, 2 out, its fourth block for one token.
+
+    At 1 A takes its third block, the last that is free, and B finishes at 2. C, 12 in, 9 out, is let in
+    there; at 3 it takes a fourth block, and none is free. At 5 A needs a fourth, and C, the last, is thrown
+    out, with 14 tokens in its four blocks: A takes the one for two tokens, and at 9, for its fifth, the one
+    before that. At 13 A finishes. C finds its first two blocks again, and computes 7 of 12 + 3 tokens.
+    """
+    run = serve((0.0, 8, 13), (0.0, 13, 2), (1.5, 12, 9), kv_blocks=7)
+    assert [row["preemptions"] for row in run.by_id] == [0, 0, 1]
+    assert [row["cached_tokens"] for row in run.by_id] == [0, 0, 8]
+    assert [leap["prefill_tokens"] for leap in run.leaps if leap["prefill_tokens"]] == [21, 12, 7]
 
 
 def test_who_was_thrown_out_goes_before_who_waits() -> None:
@@ -186,7 +212,7 @@ def test_nobody_is_let_in_where_somebody_was_thrown_out() -> None:
 def test_a_request_that_fits_nowhere_stalls() -> None:
     """Five tokens, one block of four, and nothing that would drop it: an error, not an endless loop."""
     with pytest.raises(StalledError, match="replica 0 preempts without end"):
-        serve((0.0, 5, 2), kv_blocks=1, max_num_batched_tokens=4)
+        serve((0.0, 5, 2), kv_blocks=1, max_num_batched_tokens=4, enable_prefix_caching=False)
 
 
 # ---- being cut -------------------------------------------------------------------------------------

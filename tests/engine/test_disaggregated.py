@@ -13,9 +13,16 @@ from tests.serving import Run, Sent, Service
 HAIR_S = 4 * EARLY_S
 
 
-def serve(*requests: Sent, horizon_s: float | None = None, **options: float) -> Run:
+def serve(
+    *requests: Sent, horizon_s: float | None = None, prefix_caching: bool = True, **options: float
+) -> Run:
     """Serve requests with one replica for each half: blocks of four, steps of at most eight tokens."""
-    scheduler = Disaggregated(block_size=4, max_num_batched_tokens=8, first_token="prefill")
+    scheduler = Disaggregated(
+        block_size=4,
+        max_num_batched_tokens=8,
+        first_token="prefill",
+        enable_prefix_caching=prefix_caching,
+    )
     step_time = constant_step(1.0)
     service = Service(scheduler, step_time, decode_step_time=step_time, **options)
     return service.serve(requests, horizon_s=horizon_s)
@@ -28,12 +35,22 @@ def test_a_prompt_that_was_thrown_out_is_let_in_again_as_a_whole() -> None:
     blocks and needs two more, but one is free: it loses all it has. Four blocks are free then, enough for a
     chunk, not for B: it waits until 6, and is computed at 9.
     """
-    run = serve((0.0, 4, 2), (0.0, 20, 1), kv_blocks=5, latency_s=5.0)
+    run = serve((0.0, 4, 2), (0.0, 20, 1), kv_blocks=5, latency_s=5.0, prefix_caching=False)
     row = run.by_id[1]
     assert row["preemptions"] == 1
     assert row["preempted_s"] == pytest.approx(4.0, abs=HAIR_S)
     assert row["prefill_s"] == pytest.approx(5.0, abs=HAIR_S)
     assert [leap["prefill_tokens"] for leap in run.leaps if leap["replica"] == 0] == [8, 8, 8, 8, 4]
+
+
+def test_a_prompt_that_was_thrown_out_finds_its_blocks_again() -> None:
+    """As above, with prefix caching: nobody has taken B's three blocks by 6; it computes 8 tokens more."""
+    run = serve((0.0, 4, 2), (0.0, 20, 1), kv_blocks=5, latency_s=5.0)
+    row = run.by_id[1]
+    assert (row["preemptions"], row["cached_tokens"]) == (1, 12)
+    assert row["preempted_s"] == pytest.approx(4.0, abs=HAIR_S)
+    assert row["prefill_s"] == pytest.approx(3.0, abs=HAIR_S)
+    assert [leap["prefill_tokens"] for leap in run.leaps if leap["replica"] == 0] == [8, 8, 8]
 
 
 def test_nobody_overtakes_a_request_that_was_thrown_out_of_decode() -> None:

@@ -26,6 +26,7 @@ class Fault:
 
 
 ENGINE = "servesim/engine/continuous_engine.py"
+CACHE = "servesim/engine/prefix_cache.py"
 DECODES = "servesim/engine/decodes.py"
 LEAP = "servesim/engine/leap.py"
 STATIC = "servesim/engine/static.py"
@@ -96,6 +97,25 @@ FAULTS = (
         "if not preempted:\n            self._admit(now)",
         "self._admit(now)",
     ),
+    # ---- prefix caching
+    Fault(
+        "blocks that others took are found again",
+        CACHE,
+        "min(end - self.given + free_blocks, length)",
+        "length",
+    ),
+    Fault(
+        "a block that is not full is found again",
+        ENGINE,
+        "self.cache.keep(request, request.computed // self.block_size)",
+        "self.cache.keep(request, -(-request.computed // self.block_size))",
+    ),
+    Fault(
+        "blocks given back later are taken sooner",
+        ENGINE,
+        "        self.cache.given += blocks\n",
+        "",
+    ),
     # ---- the limits of a step
     Fault(
         "one sequence too many",
@@ -132,7 +152,7 @@ FAULTS = (
     Fault(
         "the prefill replica keeps the blocks of a prompt that has arrived",
         SPLIT,
-        "self.free_blocks -= -request.input_tokens // self.block_size",
+        "self._give_back(-(-request.input_tokens // self.block_size))",
         "",
     ),
     Fault(

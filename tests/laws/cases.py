@@ -104,6 +104,7 @@ def schedulers(draw: Draw, kind: str, max_model_len: int) -> Static | Continuous
         "max_num_batched_tokens": budget if chunked else max(budget, max_model_len),
         "block_size": block_size,
         "enable_chunked_prefill": chunked,
+        "enable_prefix_caching": draw(st.booleans()),
     }
     if kind == "disaggregated":
         return Disaggregated(**limits, first_token=draw(st.sampled_from(("prefill", "decode"))))

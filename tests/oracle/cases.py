@@ -194,6 +194,7 @@ def draw_limits(random: Random) -> dict[str, Any]:
         "max_num_batched_tokens": random.choice((7, 32, 8192) if wide else (1, 2, 7, 32, 200, 8192)),
         "block_size": random.choice((1, 4, 16, 64)),
         "enable_chunked_prefill": random.random() < 0.8,
+        "enable_prefix_caching": random.random() < 0.5,
     }
 
 

@@ -60,6 +60,7 @@ def _assert_same_request(row: Row, job: Job) -> None:
         assert same(row[name], getattr(job, name)), (name, row[name], job)
     assert (row["input_tokens"], row["output_tokens"]) == (job.input_tokens, job.output_tokens)
     assert (row["generated"], row["preemptions"]) == (job.generated, job.preemptions), (row, job)
+    assert row["cached_tokens"] == job.cached_tokens, (row, job)
     assert (row["replica"], row["prefill_replica"]) == (job.replica, job.prefill_replica)
     unfinished = QUEUED if isnan(job.scheduled_s) else RUNNING
     assert row["status"] == (unfinished if isnan(job.finished_s) else COMPLETED)

@@ -7,6 +7,7 @@ from math import ceil, inf, isnan
 
 from tests.costs import AffineStepTime
 from tests.oracle.job import Job
+from tests.oracle.pool import Pool
 from tests.oracle.step import Step, chunk_pairs
 
 
@@ -27,6 +28,7 @@ class Continuous:
         max_num_seqs: int,
         max_num_batched_tokens: int,
         enable_chunked_prefill: bool = True,
+        enable_prefix_caching: bool = True,
     ) -> None:
         self.index = index
         self.step_time = step_time
@@ -36,15 +38,21 @@ class Continuous:
         self.max_num_seqs = max_num_seqs
         self.max_num_batched_tokens = max_num_batched_tokens
         self.enable_chunked_prefill = enable_chunked_prefill
+        self.enable_prefix_caching = enable_prefix_caching
 
         self.boundary_s = inf
-        self.free = kv_blocks
+        self.pool = Pool(kv_blocks)
         self.waiting: list[Job] = []
         self.running: list[Job] = []
         self.scheduled: list[tuple[Job, int]] = []
         self.steps: list[Step] = []
         self.preempted = 0
         """Preemptions since the last step began."""
+
+    @property
+    def free(self) -> int:
+        """Blocks that no request holds."""
+        return self.pool.free
 
     @property
     def computing(self) -> bool:
@@ -73,6 +81,8 @@ class Continuous:
         """Every scheduled request has computed its tokens; who reached its target emits one."""
         for job, tokens in self.scheduled:
             job.computed += tokens
+            if self.enable_prefix_caching:
+                self.pool.fill(job.id, job.blocks, job.computed // self.block_size)
             if job.computed == self.target(job):
                 self.reached_target(job, now)
         self.scheduled = []
@@ -92,8 +102,8 @@ class Continuous:
 
     def finish(self, job: Job, now: float) -> None:
         """End a request and free its blocks."""
-        self.free += job.blocks
-        job.blocks = 0
+        self.pool.give_back(job.blocks)
+        job.blocks = []
         job.finished_s = now
         self.on_finish(job)
 
@@ -127,30 +137,43 @@ class Continuous:
         """Admit from the head of the queue, first come first served."""
         while self.waiting and budget > 0 and len(self.running) < self.max_num_seqs:
             job = self.waiting[0]
-            missing = self.target(job) - job.computed
+            cached = self.look_up(job)
+            missing = self.target(job) - len(cached) * self.block_size
             if missing > budget and not self.enable_chunked_prefill:
                 break
             tokens = min(missing, budget)
-            if not self.has_room(job, tokens):
+            if not self.has_room(job, len(cached) * self.block_size + tokens):
                 break
             self.waiting.pop(0)
             self.running.append(job)
+            self.reuse(job, cached)
             self.take(job, tokens, now)
             budget -= tokens
 
+    def look_up(self, job: Job) -> list[int]:
+        """Return the blocks of a waiting request that are still cached, the last token's never among them."""
+        if not self.enable_prefix_caching:
+            return []
+        return self.pool.find(job.id, (self.target(job) - 1) // self.block_size)
+
+    def reuse(self, job: Job, cached: list[int]) -> None:
+        """Let a request begin behind its cached blocks."""
+        self.pool.reuse(cached)
+        job.blocks = list(cached)
+        job.computed = len(cached) * self.block_size
+        job.cached_tokens += job.computed
+
     def has_room(self, job: Job, tokens: int) -> bool:
-        """Return whether the blocks of a waiting request's first ``tokens`` are free."""
-        return self.blocks_needed(job, tokens) <= self.free
+        """Return whether a waiting request's first ``tokens`` have room: cached blocks are free ones."""
+        return ceil(tokens / self.block_size) <= self.free
 
     def blocks_needed(self, job: Job, tokens: int) -> int:
         """Return the blocks still to allocate before ``job`` can compute ``tokens`` more."""
-        return ceil((job.computed + tokens) / self.block_size) - job.blocks
+        return ceil((job.computed + tokens) / self.block_size) - len(job.blocks)
 
     def take(self, job: Job, tokens: int, now: float) -> None:
         """Allocate the blocks of ``tokens`` more tokens of ``job`` and make them part of the step."""
-        needed = self.blocks_needed(job, tokens)
-        job.blocks += needed
-        self.free -= needed
+        job.blocks += self.pool.allocate(self.blocks_needed(job, tokens))
         job.was_scheduled(now)
         self.scheduled.append((job, tokens))
 
@@ -158,7 +181,7 @@ class Continuous:
         """Take the blocks of a running request back, and put it at the head of the queue."""
         self.running.remove(job)
         self.waiting.insert(0, job)
-        self.free += job.blocks
+        self.pool.give_back(job.blocks)
         self.preempted += 1
         job.was_preempted(now)
 

@@ -22,7 +22,7 @@ class Prefill(Continuous):
         super().__init__(*args, **limits)
         self.first_token = first_token
         self.hand_over = hand_over
-        self.kept: dict[int, int] = {}
+        self.kept: dict[int, list[int]] = {}
 
     def arrive(self, job: Job, at: float) -> None:
         """Queue a request; on which replica it decodes is not known yet."""
@@ -43,12 +43,12 @@ class Prefill(Continuous):
                 self.finish(job, now)
                 return
         self.kept[job.id] = job.blocks
-        job.blocks = 0
+        job.blocks = []
         self.hand_over(job, now)
 
     def release(self, job: Job, now: float) -> None:
         """Free the blocks of a request whose KV cache has arrived at the decode replica."""
-        self.free += self.kept.pop(job.id)
+        self.pool.give_back(self.kept.pop(job.id))
         if self.waiting:
             self.wake(now)
 
@@ -98,8 +98,7 @@ class Decode(Continuous):
             if needed > self.free:
                 break
             self.incoming.pop(0)
-            job.blocks = needed
-            self.free -= needed
+            job.blocks = self.pool.allocate(needed)
             self.start_transfer(job, now)
 
     def queue_length(self) -> int:

@@ -19,7 +19,9 @@ class Job:
     arrived_s: float = nan
     generated: int = 0
     computed: int = 0
-    blocks: int = 0
+    blocks: list[int] = field(default_factory=list)
+    """The KV blocks that it holds, by number, its first tokens' first."""
+    cached_tokens: int = 0
     streaming: bool = False
     """Whether it has emitted a token since it was last admitted: its next step is a decode."""
 
@@ -53,8 +55,8 @@ class Job:
             self.resume(now)
 
     def was_preempted(self, now: float) -> None:
-        """Note that it lost its blocks, and all that was computed in them."""
-        self.blocks = 0
+        """Note that it lost its blocks."""
+        self.blocks = []
         self.computed = 0
         self.streaming = False
         self.preemptions += 1

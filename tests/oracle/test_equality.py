@@ -32,9 +32,11 @@ EVERYWHERE = {
 }
 CONTINUOUS = {
     **EVERYWHERE,
-    "preemptions": 1000,
+    "preemptions": 900,
+    "cached tokens": 3000,
+    "no prefix caching": 80,
     "preempted before token 1": 20,
-    "joins between two decode steps": 500,
+    "joins between two decode steps": 450,
     "a budget of one token": 20,
     "one sequence": 20,
     "whole prompts only": 40,

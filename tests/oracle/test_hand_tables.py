@@ -19,7 +19,7 @@ from tests.oracle.static import Static
 from tests.oracle.tables import assert_follows
 
 STEP_TIME = AffineStepTime(step_s=1.0, context_s=0.01, prefill_token_s=0.1, cached_token_s=0.02)
-ROOMY = {"max_num_seqs": 8, "max_num_batched_tokens": 64}
+ROOMY = {"max_num_seqs": 8, "max_num_batched_tokens": 64, "enable_prefix_caching": False}
 
 
 def continuous(*requests: Sent, max_model_len: int = 64, **limits: Any) -> Run:
@@ -124,6 +124,32 @@ def test_preemption_and_recompute() -> None:
     job = by_name(run)["B"]
     assert job.preemptions == 1
     assert parts(job) == pytest.approx({"prefill_s": 1.6, "preempted_s": 6.29 - 2.68})
+
+
+def test_prefix_caching_keeps_what_nobody_takes() -> None:
+    """As before, with prefix caching, and B has 4 in. 4 blocks of 2, numbered from 0.
+
+    start | scheduled   | duration | blocks | waiting | preempted
+    0.00  | A:3+0 B:4+0 | 1.70     | 4      | 0       | 0
+    1.70  | A:4         | 1.04     | 2      | 1       | 1
+    2.74  | A:5         | 1.05     | 3      | 1       | 0
+    3.79  | A:6         | 1.06     | 3      | 1       | 0
+    4.85  | B:3+2       | 1.34     | 3      | 0       | 0
+    6.19  | B:6         | 1.06     | 3      | 0       | 0
+    7.25  | B:7         | 1.07     | 4      | 0       | 0
+
+    A has blocks 0 and 1, B has 2 and 3. At 1.70 B's fifth token needs a third block: B itself is the last,
+    and gives back 3, then 2. At 2.74 B's 4 + 1 tokens would have two cached blocks and need a third, with
+    two free: no. A's fifth token takes block 3, the head of the queue, and B's last two tokens are lost. At
+    4.85 A has finished and given back 3, 1 and 0 behind 2: B finds 2, takes 3 and 1, and computes 3 of its
+    5 tokens behind 2.
+
+    A emits at 1.70, 2.74, 3.79, 4.85
+    B emits at 1.70, 6.19, 7.25, 8.32
+    """
+    run = continuous((0.0, 3, 4), (0.0, 4, 4), kv_blocks=4, block_size=2, enable_prefix_caching=True)
+    assert_follows(run, test_prefix_caching_keeps_what_nobody_takes)
+    assert [by_name(run)[name].cached_tokens for name in "AB"] == [0, 2]
 
 
 def test_a_prompt_preempts_itself() -> None:
