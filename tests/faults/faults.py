@@ -32,6 +32,7 @@ LEAP = "servesim/engine/leap.py"
 STATIC = "servesim/engine/static.py"
 SPLIT = "servesim/engine/disaggregated.py"
 CLUSTER = "servesim/cluster/cluster.py"
+CLIENT = "servesim/cluster/client.py"
 
 FAULTS = (
     # ---- the growth of KV blocks
@@ -179,5 +180,30 @@ FAULTS = (
         STATIC,
         "self.waiting[0].arrived_s + self.timeout_s",
         "self.waiting[-1].arrived_s + self.timeout_s",
+    ),
+    # ---- the client
+    Fault(
+        "of those that wait in the client the last is sent first",
+        CLIENT,
+        "self._waiting.popleft()",
+        "self._waiting.pop()",
+    ),
+    Fault(
+        "the semaphore lets one request too many out",
+        CLIENT,
+        "self._free = max_concurrency",
+        "self._free = max_concurrency + 1",
+    ),
+    Fault(
+        "an answer makes no room where nobody waits",
+        CLIENT,
+        "            self._free += 1\n",
+        "",
+    ),
+    Fault(
+        "a client that waits for answers forgets the API time",
+        CLIENT,
+        "request.arrived_s = sent_s + self._api_time_s",
+        "request.arrived_s = sent_s",
     ),
 )
