@@ -86,4 +86,4 @@ def drawn(workload: Workload, seed: int) -> Batch:
 
 def has_a_rate(workload: Workload) -> bool:
     """Say whether the traffic is the same all the time, whatever becomes of it, or recorded."""
-    return isinstance(workload, Trace) or isinstance(workload.arrivals, Renewal)
+    return workload.timed if isinstance(workload, Trace) else isinstance(workload.arrivals, Renewal)
