@@ -32,6 +32,7 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim explain --batch 64 --context 1400                    one step, operation by operation
   servesim page runs/2026-01-31_12-00-00                        charts of a run, or of a study
   servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
+  servesim trace trace.csv                      what a trace is like; --to writes another format
   servesim plan model=llama3.1-8b workload.arrivals.rate_rps=40   the cheapest that meet the SLO
   servesim dashboard sweeps                                     what-ifs and sweeps, in your browser
 
@@ -74,7 +75,7 @@ _VERBS = {
     "explain": "servesim.explain",
     "plan": "servesim.plan",
     "page": "servesim.pictures",
-    "trace": "servesim.pictures",
+    "trace": "servesim.traces",
     "dashboard": "servesim.dashboard",
 }
 _LATER = ("memory", "validate")

@@ -113,6 +113,8 @@ def _traffic(summary: Mapping[str, Any]) -> str:
 def _source(workload: Mapping[str, Any]) -> str:
     """Tell where the requests come from."""
     if workload["kind"] == "trace":
+        if workload["rate_rps"] is not None:
+            return f"{workload['path']} as a Poisson process"
         times = "" if workload["rate_scale"] == 1 else f"{workload['rate_scale']:g} times "
         return f"{workload['path']} at {times}its recorded rate"
     arrivals = dict(workload["arrivals"])

@@ -5,7 +5,14 @@ of its validation runs have ``arrival_time`` in seconds since 1970, beside times
 requests of agents depend on each other's answers, so that no times of sending stand in the file.
 """
 
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
 from servesim.workload.formats.json_table import JsonTable
+from servesim.workload.formats.recording import Recording
+from servesim.workload.formats.rows import rows
 
 LLMSERVINGSIM = JsonTable(
     "llmservingsim",
@@ -19,3 +26,10 @@ LLMSERVINGSIM = JsonTable(
         ),
     ),
 )
+
+
+def lines(recording: Recording) -> Iterator[str]:
+    """Yield the lines of a file."""
+    for time_ns, inputs, outputs in rows(recording):
+        record = {"input_toks": inputs, "output_toks": outputs, "arrival_time_ns": time_ns}
+        yield f"{json.dumps(record)}\n"

@@ -7,13 +7,17 @@ are not read. In CSV the ids of ``block_hashes`` have blanks between them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from itertools import repeat
+from typing import Any
 
+from servesim.workload.formats import parquet
 from servesim.workload.formats.csv_table import CsvTable
 from servesim.workload.formats.json_table import JsonTable
 from servesim.workload.formats.options import Options
-from servesim.workload.formats.parquet import names, rows
 from servesim.workload.formats.recording import Recording
+from servesim.workload.formats.rows import blocks, csv_lines, rows
 from servesim.workload.formats.source import Source
 
 TIMES = ("sent_s", "arrival_s")
@@ -58,10 +62,50 @@ class Native:
         """Read a file of any of the three kinds; no option concerns it."""
         if source.is_parquet:
             known = frozenset((*TIMES, *INPUTS, *OUTPUTS, BLOCKS, BLOCK_TOKENS))
-            others = tuple(name for name in names(source.path) if name not in known)
-            return _JSON.gather(rows(source.path, known), source.name, unread=others)
+            others = tuple(name for name in parquet.names(source.path) if name not in known)
+            return _JSON.gather(parquet.rows(source.path, known), source.name, unread=others)
         table = _JSON if source.first_letter() == "{" else _CSV
         return table.read(source, options)
 
 
 NATIVE = Native()
+
+
+def csv_text(recording: Recording) -> Iterator[str]:
+    """Yield the lines of a CSV file."""
+    return csv_lines(",".join(_names(recording)), (_cells(row) for row in _records(recording)))
+
+
+def json_text(recording: Recording) -> Iterator[str]:
+    """Yield the lines of a file of JSON lines."""
+    names = _names(recording)
+    return (f"{json.dumps(dict(zip(names, row, strict=True)))}\n" for row in _records(recording))
+
+
+def columns(recording: Recording) -> dict[str, list[Any]]:
+    """Return the columns of a Parquet file."""
+    names = _names(recording)
+    return dict(zip(names, map(list, zip(*_records(recording), strict=True)), strict=True))
+
+
+def _names(recording: Recording) -> list[str]:
+    timed, blocked = recording.timed, recording.blocks is not None
+    return [
+        *(["sent_s"] if timed else []),
+        "input_tokens",
+        "output_tokens",
+        *([BLOCKS, BLOCK_TOKENS] if blocked else []),
+    ]
+
+
+def _records(recording: Recording) -> Iterator[list[Any]]:
+    """Yield what stands in each row, by the names of the columns."""
+    known = blocks(recording) if recording.blocks else repeat(None)
+    size = recording.blocks.tokens if recording.blocks else 0
+    for (time_ns, *lengths), ids in zip(rows(recording), known, strict=False):
+        times = [time_ns / 1e9] if recording.timed else []
+        yield [*times, *lengths, *([] if ids is None else [ids, size])]
+
+
+def _cells(row: list[Any]) -> tuple[Any, ...]:
+    return tuple(" ".join(map(str, cell)) if isinstance(cell, list) else cell for cell in row)

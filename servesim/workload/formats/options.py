@@ -27,10 +27,12 @@ class TimedTrace:
 
 @dataclass(frozen=True)
 class Options:
-    """What the readers of some formats must be told."""
+    """What the readers of some formats must be told: the layout of vllm_timed, how sharegpt's tokens count.
 
-    #: of vllm_timed
-    timed_trace: TimedTrace = TimedTrace()
-    #: of sharegpt: the tokenizer.json of a Hugging Face tokenizer, or the letters that are taken for a token
-    tokenizer: str | None = None
-    characters_per_token: float = 4.0
+    ``tokenizer`` is the tokenizer.json of a Hugging Face tokenizer; without one, so many characters are taken
+    for a token.
+    """
+
+    timed_trace: TimedTrace = quantity(default=TimedTrace())
+    tokenizer: str | None = quantity("the path of a tokenizer.json", default=None)
+    characters_per_token: float = quantity("characters", at_least=0.1, at_most=1000, default=4.0)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from servesim.workload.batch import BATCH_ROWS
 from servesim.workload.formats.faults import refuse
@@ -46,3 +47,16 @@ def _refusals(path: Path) -> Iterator[None]:
         yield
     except pa.ArrowException as error:
         refuse(str(path), f"is no Parquet file: {' '.join(str(error).split())}")
+
+
+def write(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
+    """Write columns of numbers, or of lists of block ids, to a file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    ids = pa.list_(pa.uint64())
+    arrays = {
+        name: pa.array(values, ids if isinstance(values[0], list) else None)
+        for name, values in columns.items()
+    }
+    pq.write_table(pa.table(arrays), path)

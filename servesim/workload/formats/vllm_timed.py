@@ -7,11 +7,13 @@ and blocks of 16 tokens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 
 from servesim.workload.formats.json_table import JsonTable
 from servesim.workload.formats.options import Options, TimedTrace
 from servesim.workload.formats.recording import Recording
+from servesim.workload.formats.rows import blocks, rows
 from servesim.workload.formats.source import Source
 
 
@@ -45,3 +47,10 @@ def _table(labels: TimedTrace) -> JsonTable:
         blocks=labels.label_hash_ids,
         block_tokens=labels.chunk_hash_size,
     )
+
+
+def lines(recording: Recording) -> Iterator[str]:
+    """Yield the lines of a file with the usual keys, in seconds; there must be blocks."""
+    for (time_ns, inputs, outputs), ids in zip(rows(recording), blocks(recording), strict=True):
+        record = {"timestamp": time_ns / 1e9, "input_length": inputs, "output_length": outputs}
+        yield f"{json.dumps(record | {'hash_ids': ids})}\n"
