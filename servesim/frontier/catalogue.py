@@ -13,6 +13,7 @@ from servesim.config.loading import load
 from servesim.frontier.candidate import Candidate
 from servesim.frontier.traffic import has_a_rate
 from servesim.scenario import Scenario
+from servesim.workload.trace import Trace
 
 #: Keys that a plan sets itself, and what to do instead.
 OWN = {
@@ -126,7 +127,10 @@ def _sized(scenario: Scenario, size: int) -> Scenario:
 
 def _unplannable(scenario: Scenario) -> Iterator[Problem]:
     """Yield why there is no plan for this traffic or this objective."""
-    if not has_a_rate(scenario.workload):
+    if isinstance(scenario.workload, Trace) and not scenario.workload.timed:
+        message = "has no times; set workload.rate_rps, the rate to be carried"
+        yield Problem("workload.path", scenario.workload.path, message)
+    elif not has_a_rate(scenario.workload):
         kind = scenario.as_dict()["workload"]["arrivals"]["kind"]
         message = "has no one rate to be carried; choose workload/arrivals=poisson, gamma or constant"
         yield Problem("workload.arrivals", kind, message)

@@ -105,8 +105,9 @@ class Hashes:
         name = type(component).__name__.encode()
         if isinstance(component, (Auto, Profile)):
             return name + json.dumps(component.described(), sort_keys=True).encode()
-        content = file_digest(Path(component.path)) if isinstance(component, Trace) else b""
-        return name + self._of_fields(component) + content
+        files = (component.path, component.tokenizer) if isinstance(component, Trace) else ()
+        content = (file_digest(Path(file)) for file in files if file is not None)
+        return name + self._of_fields(component) + b"".join(content)
 
 
 def file_digest(path: Path) -> bytes:

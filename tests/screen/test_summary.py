@@ -113,11 +113,21 @@ def test_the_traffic_is_told_as_it_was_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scale", "words"), [(1, "t.csv at its recorded rate;"), (0.5, "t.csv at 0.5 times its recorded rate;")]
+    ("scale", "rate_rps", "offered_per_s", "words"),
+    [
+        (1, None, 4.0, "t.csv at its recorded rate;"),
+        (0.5, None, 4.0, "t.csv at 0.5 times its recorded rate;"),
+        (1, 4.0, 4.0, "t.csv as a Poisson process;"),
+        (1, None, None, "t.csv, all at once;"),
+    ],
 )
-def test_the_rate_of_a_trace_is_told(scale: float, words: str) -> None:
+def test_the_rate_of_a_trace_is_told(
+    scale: float, rate_rps: float | None, offered_per_s: float | None, words: str
+) -> None:
     summary = copy.deepcopy(summary_of())
-    summary["scenario"]["workload"] = {"kind": "trace", "path": "t.csv", "rate_scale": scale}
+    workload = {"kind": "trace", "path": "t.csv", "rate_scale": scale, "rate_rps": rate_rps}
+    summary["scenario"]["workload"] = workload
+    summary["traffic"]["offered_per_s"] = offered_per_s
     assert words in unwrapped(printed_from(summary))
 
 

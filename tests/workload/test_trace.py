@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from servesim import load
 from servesim.check import ConfigError, check
 from servesim.streams import Streams
 from servesim.workload.arrivals import Poisson
@@ -269,3 +270,17 @@ def test_rows_that_are_no_requests_are_counted(tmp_path: Path) -> None:
         "rows left out: 2 of 4",
         "of these failed requests (0 response tokens): 1",
     ]
+
+
+def test_the_layout_of_a_timed_trace_is_set_key_by_key(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text('{"timestamp": 1000, "input_length": 9, "output_length": 1}\n')
+    keys = ["chunk_hash_size=512", "sec_multiplier=0.001"]
+    trace = load(
+        "workload=trace",
+        f"workload.path={tmp_path / 't'}",
+        *(f"workload.timed_trace.{key}" for key in keys),
+    ).workload
+    assert isinstance(trace, Trace)
+    assert trace.timed_trace == TimedTrace(512, 1e-3)
+    assert trace.notes.remarks == ("read as vllm_timed: timestamp (ms), input_length, output_length",)
+    assert trace.notes.shifted_s == 1.0
