@@ -119,9 +119,10 @@ def _read(options: argparse.Namespace) -> Recording:
     try:
         return read(options.path, options.format, **vars(_told(options)))
     except ConfigError as error:
-        words = {"path": "FILE", "tokenizer": "--tokenizer"}
         found = (problem.path.partition(",") for problem in error.problems)
-        paths = [f"{words.get(first, first)}{comma}{rest}" for first, comma, rest in found]
+        paths = [
+            f"{'FILE' if first == 'path' else _flag(first)}{comma}{rest}" for first, comma, rest in found
+        ]
         pairs = zip(error.problems, paths, strict=True)
         raise ConfigError([replace(problem, path=path) for problem, path in pairs]) from None
 

@@ -136,6 +136,14 @@ def test_a_timed_trace_is_read_as_it_is_told(tmp_path: Path, capsys: pytest.Capt
             ["{trace}", "--timed-trace-chunk-hash-size", "0"],
             "--timed-trace-chunk-hash-size = 0: must be at least 1",
         ),
+        (
+            ["{trace}", "--tokenizer", "t.json"],
+            "--tokenizer = 't.json': is for traces in the format sharegpt",
+        ),
+        (
+            ["{trace}", "--timed-trace-chunk-hash-size", "9"],
+            "--timed-trace: is for traces in the format vllm",
+        ),
         (["{trace}", "--to", "native", "--out", "x.txt"], "--out = 'x.txt': must end in .csv"),
     ],
 )

@@ -77,7 +77,8 @@ def simulate(scenario: Scenario) -> tuple[Outcome, bool]:
 class Hashes:
     """Content hashes of scenarios: of all their values, the version, and the profiles behind step times.
 
-    A trace counts by what its file holds. Each component is read once, however many scenarios share it.
+    A trace counts by what its file holds, and its tokenizer's. Each component is read once, however many
+    scenarios share it.
     """
 
     def __init__(self) -> None:

@@ -102,18 +102,6 @@ class Trace:
             _ = self._reading
         except ConfigError as error:
             yield from error.problems
-            return
-        yield from self._unused()
-
-    def _unused(self) -> Iterator[Problem]:
-        """Yield the settings of another format than the file has."""
-        found = self._recording.format
-        if self.tokenizer is not None and found != "sharegpt":
-            yield Problem(
-                "tokenizer", self.tokenizer, f"is for sharegpt; {found} has its own counts of tokens"
-            )
-        if self.timed_trace != TimedTrace() and found != "vllm_timed":
-            yield Problem("timed_trace", None, f"is for format=vllm_timed, not for {found}")
 
     @cached_property
     def _recording(self) -> Recording:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from servesim.check import ConfigError, Problem
 from servesim.workload.formats.options import Options
 from servesim.workload.formats.recognition import FORMATS, recognised
 from servesim.workload.formats.recording import Blocks, Recording
@@ -24,16 +27,29 @@ def read(path: Path | str, format: str = "auto", **options: Any) -> Recording:
         options: fields of :class:`Options`, where a format needs them.
 
     Raises:
-        ConfigError: with every bad value and its line (the first 20 of them, then their number).
+        ConfigError: with every bad value and its line (the first 20 of them, then their number); or an option
+            is for another format.
 
     """
     told = Options(**options)
     with opened(Path(path).expanduser()) as source:
         chosen = recognised(source, told) if format == "auto" else FORMATS[format]
+        if unused := list(_unused(told, chosen.name)):
+            raise ConfigError(unused)
         recording = chosen.read(source, told)
     columns = f": {', '.join(recording.read)}" if recording.read else ""
     remarks = [f"read as {chosen.name}{columns}"] if format == "auto" else []
     return recording._replace(remarks=(*remarks, *recording.remarks, *_on_blocks(recording)))
+
+
+def _unused(options: Options, format: str) -> Iterator[Problem]:
+    """Yield the options that are for another format."""
+    owners = {"timed_trace": "vllm_timed", "tokenizer": "sharegpt", "characters_per_token": "sharegpt"}
+    for name, owner in owners.items():
+        value = getattr(options, name)
+        if format != owner and value != getattr(Options(), name):
+            given = None if is_dataclass(value) else value
+            yield Problem(name, given, f"is for traces in the format {owner}, not for {format}")
 
 
 def _on_blocks(recording: Recording) -> list[str]:

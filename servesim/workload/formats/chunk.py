@@ -37,7 +37,10 @@ def gathered(chunks: Iterable[Chunk], fields: Sequence[Field], faults: Faults) -
         try:
             parts.append([field.read(chunk.column(field)) for field in fields])
         except ValueError:
-            faults.add(chunk.problems(fields))
+            found = list(chunk.problems(fields))
+            if not found:  # no row of a chunk may be lost without a word
+                raise
+            faults.add(found)
     faults.check()
     columns = zip(*parts, strict=True) if parts else ()
     return {field.role: _joined(column) for field, column in zip(fields, columns, strict=False)}
