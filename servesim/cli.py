@@ -33,6 +33,7 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim memory model=llama3.1-8b gpu=l40s                    what its memory holds, or lacks
   servesim page runs/2026-01-31_12-00-00                        charts of a run, or of a study
   servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
+  servesim trace trace.csv                      what a trace is like; --to writes another format
   servesim export runs/2026-01-31_12-00-00 --to vllm            result files of vLLM or AIPerf
   servesim metrics runs/2026-01-31_12-00-00 --dialect aiperf    figures as another tool defines them
   servesim plan model=llama3.1-8b workload.arrivals.rate_rps=40   the cheapest that meet the SLO
@@ -77,7 +78,7 @@ _VERBS = {
     "explain": "servesim.explain",
     "plan": "servesim.plan",
     "page": "servesim.pictures",
-    "trace": "servesim.pictures",
+    "trace": "servesim.traces",
     "dashboard": "servesim.dashboard",
     "export": "servesim.export",
     "metrics": "servesim.export",

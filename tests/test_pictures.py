@@ -1,4 +1,4 @@
-"""`servesim page` and `servesim trace`: from a run folder to its pictures."""
+"""`servesim page`, and the timeline of `servesim trace`: from a run folder to its pictures."""
 
 import json
 from pathlib import Path

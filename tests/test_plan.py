@@ -115,6 +115,17 @@ def test_a_trace_can_be_planned_for(here: Path, capfd: pytest.CaptureFixture[str
     assert "trace.csv at its recorded rate" in capfd.readouterr().out
 
 
+def test_a_trace_without_times_needs_a_rate_to_be_planned_for(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "lengths.csv").write_text("num_prefill_tokens,num_decode_tokens\n" + "100,10\n" * 200)
+    trace = ["workload=trace", "workload.path=lengths.csv", "--gpus", "h100-sxm", "--top", "1"]
+    assert main(["plan", "model=llama3.1-8b", "--jobs", "1", *trace]) == 1
+    assert "has no times; set workload.rate_rps" in capfd.readouterr().err
+    assert main(["plan", "model=llama3.1-8b", "--jobs", "1", "workload.rate_rps=1", *trace]) == 0
+    assert "lengths.csv at 1 requests/s (poisson)" in capfd.readouterr().out
+
+
 def test_a_key_of_one_scheduler_holds_for_that_one(here: Path) -> None:
     own = ["scheduler.max_num_seqs=64", "scheduler.batch_size=4", "cluster.transfer.link=pcie"]
     schedulers = ["--schedulers", "static,continuous,disaggregated", "--gpus", "h100-sxm"]

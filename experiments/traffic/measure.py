@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from servesim.workload import azure
+from servesim.workload.formats import read
 
 #: Every percent; finer where few requests carry much of the mean.
 SHARES = np.unique(
@@ -45,7 +45,7 @@ def quantiles(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def measure(path: Path) -> str:
     """Return the text of the lengths file of a trace."""
-    recording = azure.read(path)
+    recording = read(path, "azure")
     lengths = recording.input_tokens, recording.output_tokens
     rows = zip(SHARES.tolist(), *(quantiles(column).tolist() for column in lengths), strict=True)
     return "\n".join(

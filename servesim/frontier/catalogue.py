@@ -127,12 +127,15 @@ def _sized(scenario: Scenario, size: int) -> Scenario:
 
 def _unplannable(scenario: Scenario) -> Iterator[Problem]:
     """Yield why there is no plan for this traffic or this objective."""
-    if not has_a_rate(scenario.workload):
-        if isinstance(scenario.workload, Trace):
+    if isinstance(scenario.workload, Trace):
+        if scenario.workload.at_once:
             yield Problem("workload.at_once", True, "has no rate to be carried; set workload.at_once=false")
-        else:
-            kind = scenario.as_dict()["workload"]["arrivals"]["kind"]
-            message = "has no one rate to be carried; choose workload/arrivals=poisson, gamma or constant"
-            yield Problem("workload.arrivals", kind, message)
+        elif not scenario.workload.timed:
+            message = "has no times; set workload.rate_rps, the rate to be carried"
+            yield Problem("workload.path", scenario.workload.path, message)
+    elif not has_a_rate(scenario.workload):
+        kind = scenario.as_dict()["workload"]["arrivals"]["kind"]
+        message = "has no one rate to be carried; choose workload/arrivals=poisson, gamma or constant"
+        yield Problem("workload.arrivals", kind, message)
     if not scenario.slo.asks:
         yield Problem("slo", None, "has no limit to be met: set slo.ttft_s, slo.tpot_s or slo.e2e_s")

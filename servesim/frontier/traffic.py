@@ -85,7 +85,5 @@ def drawn(workload: Workload, seed: int) -> Batch:
 
 
 def has_a_rate(workload: Workload) -> bool:
-    """Say whether the traffic is the same all the time, whatever becomes of it, or as recorded."""
-    if isinstance(workload, Trace):
-        return not workload.at_once
-    return isinstance(workload.arrivals, Renewal)
+    """Say whether the traffic is the same all the time, whatever becomes of it, or recorded."""
+    return workload.timed if isinstance(workload, Trace) else isinstance(workload.arrivals, Renewal)

@@ -95,6 +95,10 @@ def _asked(scenario: Scenario, question: Question, answers: Sequence[Answer]) ->
 def _traffic(scenario: Scenario) -> str:
     workload = scenario.workload
     if isinstance(workload, Trace):
+        if workload.rate_rps is not None:
+            return (
+                f"{workload.path} at {number(workload.rate_rps * workload.rate_scale)} requests/s (poisson)"
+            )
         times = "" if workload.rate_scale == 1 else f"{workload.rate_scale:g} times "
         return f"{workload.path} at {times}its recorded rate"
     inputs, outputs = workload.lengths.mean

@@ -115,13 +115,15 @@ def _traffic(summary: Mapping[str, Any]) -> str:
     means = "{} tokens in and {} out on average".format(*tokens)
     lasted = f"all over in {number(summary['duration_s'])} simulated seconds"
     sent = f"{counted(traffic['requests'], 'request')}{at_rate}"
-    return f"{sent}: {_source(workload)}{limit}; {means}; {lasted}"
+    return f"{sent}: {_source(workload, bool(traffic['offered_per_s']))}{limit}; {means}; {lasted}"
 
 
-def _source(workload: Mapping[str, Any]) -> str:
+def _source(workload: Mapping[str, Any], spread: bool) -> str:
     """Tell where the requests come from."""
     if workload["kind"] == "trace":
-        if workload["at_once"]:
+        if workload["rate_rps"] is not None:
+            return f"{workload['path']} as a Poisson process"
+        if workload["at_once"] or not spread:
             return f"{workload['path']}, all at once"
         times = "" if workload["rate_scale"] == 1 else f"{workload['rate_scale']:g} times "
         return f"{workload['path']} at {times}its recorded rate"

@@ -110,7 +110,8 @@ class Plan:
         unfit: Sequence[Problem],
     ) -> Point:
         if isinstance(scenario.workload, Trace):
-            self.files.add(scenario.workload.path)
+            files = (scenario.workload.path, scenario.workload.tokenizer)
+            self.files.update(file for file in files if file is not None)
         outcome = Outcome.failed("\n".join(map(str, unfit))) if unfit else None
         return Point(number, load, seed, overrides, scenario, self._hashes.of(scenario), outcome)
 

@@ -77,7 +77,8 @@ def simulate(scenario: Scenario) -> tuple[Outcome, bool]:
 class Hashes:
     """Content hashes of scenarios: of all their values, the version, and the profiles behind step times.
 
-    A trace counts by what its file holds. Each component is read once, however many scenarios share it.
+    A trace counts by what its file holds, and its tokenizer's. Each component is read once, however many
+    scenarios share it.
     """
 
     def __init__(self) -> None:
@@ -105,8 +106,9 @@ class Hashes:
         name = type(component).__name__.encode()
         if isinstance(component, (Auto, Profile)):
             return name + json.dumps(component.described(), sort_keys=True).encode()
-        content = file_digest(Path(component.path)) if isinstance(component, Trace) else b""
-        return name + self._of_fields(component) + content
+        files = (component.path, component.tokenizer) if isinstance(component, Trace) else ()
+        content = (file_digest(Path(file)) for file in files if file is not None)
+        return name + self._of_fields(component) + b"".join(content)
 
 
 def file_digest(path: Path) -> bytes:

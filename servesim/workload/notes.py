@@ -25,21 +25,27 @@ class Notes:
     """Requests of 0 output tokens, which run as 1."""
     shifted_s: float
     """Recorded time of the first request (seconds), which became 0."""
+    no_requests: tuple[tuple[str, int], ...] = ()
+    """Rows of the file that are no requests, such as failed ones: why, and how many."""
+    remarks: tuple[str, ...] = ()
+    """Sentences on how the file was read."""
 
     def as_dict(self) -> dict[str, int | float]:
         """Return the counts by name."""
-        return dataclasses.asdict(self)
+        counts = dataclasses.asdict(self)
+        return {name: count for name, count in counts.items() if name not in ("no_requests", "remarks")}
 
     def lines(self) -> list[str]:
         """Return one line for each thing that was done; nothing done, no line."""
         counted = {
             f"rows left out: {self.rows - self.requests:,} of {self.rows:,}": self.rows - self.requests,
+            **{f"of these {why}: {count:,}": count for why, count in self.no_requests},
             f"rows out of order, sorted by time: {self.out_of_order:,}": self.out_of_order,
             f"requests at the same time as the one before: {self.same_time:,}": self.same_time,
             f"requests with 0 output tokens, run as 1: {self.zero_outputs:,}": self.zero_outputs,
             f"times counted from the first request{self._recorded()}": self.shifted_s,
         }
-        return [line for line, count in counted.items() if count]
+        return [*self.remarks, *(line for line, count in counted.items() if count)]
 
     def _recorded(self) -> str:
         """Return when the first request was recorded, where that is no date."""

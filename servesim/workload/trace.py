@@ -12,8 +12,10 @@ import numpy as np
 
 from servesim.check import LEAST_FACTOR, MOST_FACTOR, MOST_S, ConfigError, Problem, quantity
 from servesim.streams import Streams
-from servesim.workload import azure
-from servesim.workload.batch import BATCH_ROWS, MOST_REQUESTS, Batch
+from servesim.workload.arrivals import LEAST_RPS, MOST_RPS
+from servesim.workload.batch import BATCH_ROWS, MOST_REQUESTS, Batch, FloatArray, IntArray
+from servesim.workload.formats import Options, Recording, read
+from servesim.workload.formats.options import TimedTrace
 from servesim.workload.notes import Notes
 
 
@@ -27,11 +29,26 @@ class Trace:
     first. ``at_once``: the recorded times only order the requests and choose the window; all are due at 0.
     A row of 0 output tokens runs as 1. ``notes`` counts what was done.
 
+    With ``rate_rps`` the requests come in the same order, but as a Poisson process of that rate, drawn from
+    the stream of the arrivals; a file without times, such as ShareGPT's, is otherwise sent at once.
+
     The file is read once, when the configuration is checked or the requests are first asked for.
     """
 
     path: str = quantity("the path of a trace file")
-    format: Literal["auto", "azure"] = quantity(default="auto")
+    format: Literal[
+        "auto",
+        "azure",
+        "mooncake",
+        "vllm_timed",
+        "burstgpt",
+        "sharegpt",
+        "vidur",
+        "splitwise",
+        "llmservingsim",
+        "vllm_bench",
+        "native",
+    ] = quantity(default="auto")
     rate_scale: float = quantity(
         "times the recorded rate", at_least=LEAST_FACTOR, at_most=MOST_FACTOR, default=1.0
     )
@@ -40,34 +57,55 @@ class Trace:
     end_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
     requests: int | None = quantity("requests", at_least=1, at_most=MOST_REQUESTS, default=None)
     duration_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
+    rate_rps: float | None = quantity("requests/s", at_least=LEAST_RPS, at_most=MOST_RPS, default=None)
+    timed_trace: TimedTrace = quantity(default=TimedTrace())
+    tokenizer: str | None = quantity("the path of a tokenizer.json", default=None)
+    characters_per_token: float = quantity("characters", at_least=0.1, at_most=1000, default=4.0)
 
     concurrency: ClassVar[int | None] = None
     hints: ClassVar[Mapping[str, str]] = {
-        "arrivals": "a trace has its own times; set workload.rate_scale, or choose workload=synthetic",
-        "rate_rps": "a trace has its own rate; set workload.rate_scale",
+        "arrivals": "a trace has its own times; set workload.rate_scale, workload.rate_rps to send its "
+        "requests at a rate, or choose workload=synthetic",
         "lengths": "a trace has its own lengths; choose workload=synthetic to draw them",
     }
 
     @property
     def open_loop(self) -> bool:
         """Return whether requests come at times of their own: not all at once."""
-        return not self.at_once
+        return self.timed
 
     @property
     def notes(self) -> Notes:
         """Return what was done to the rows of the file."""
         return self._reading[1]
 
+    @property
+    def timed(self) -> bool:
+        """Return whether the requests come one after the other: at recorded times, or at a rate."""
+        return not self.at_once and (self.rate_rps is not None or self._recording.timed)
+
     def batches(self, streams: Streams) -> Iterator[Batch]:
-        """Yield the requests in order of sending, at most ``BATCH_ROWS`` at a time; nothing is drawn."""
+        """Yield the requests in order of sending, at most ``BATCH_ROWS`` at a time.
+
+        Nothing is drawn unless there is a ``rate_rps``.
+        """
         requests = self._reading[0]
+        if self.rate_rps is not None:
+            requests = requests._replace(sent_s=self._arrivals(streams, requests.size))
         for start in range(0, requests.size, BATCH_ROWS):
             yield requests.rows(start, start + BATCH_ROWS)
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with the window, or with the file."""
+        """Yield what is wrong with the window, or with the file, or what does not go together."""
         if self.end_s is not None and self.end_s <= self.start_s:
             yield Problem("end_s", self.end_s, f"must be above start_s, {self.start_s:g} (s)")
+            return
+        if self.rate_rps is not None and self.at_once:
+            yield Problem("rate_rps", self.rate_rps, "does not go with at_once, which sends all at 0")
+            return
+        if self.rate_rps is not None and self.duration_s is not None:
+            message = "does not go with rate_rps, whose times are drawn; set requests instead"
+            yield Problem("duration_s", self.duration_s, message)
             return
         try:
             _ = self._reading
@@ -75,30 +113,60 @@ class Trace:
             yield from error.problems
 
     @cached_property
-    def _reading(self) -> tuple[Batch, Notes]:
+    def _recording(self) -> Recording:
         path = Path(self.path).expanduser()
-        recording = _recorded(path, path.stat().st_mtime_ns if path.exists() else 0)
+        options = Options(self.timed_trace, self.tokenizer, self.characters_per_token)
+        return _recorded(path, path.stat().st_mtime_ns if path.exists() else 0, self.format, options)
+
+    @cached_property
+    def _reading(self) -> tuple[Batch, Notes]:
+        recording = self._recording
         order = np.argsort(recording.time_ns, kind="stable")
         first, stop = self._window(recording.time_ns[order])
         kept = order[first:stop]
-        shift_ns = recording.time_ns[kept[0]]
-        sent_s = (recording.time_ns[kept] - shift_ns) / 1e9 / self.rate_scale
-        if self.at_once:
-            sent_s = np.zeros_like(sent_s)
+        sent_s, shift_ns = self._sent(recording.time_ns[kept])
         asked = Batch(sent_s, recording.input_tokens[kept], recording.output_tokens[kept])
         asked = asked.until(self.requests, self.duration_s)
-        if asked.size and asked.sent_s[-1] > MOST_S:
-            message = f"stretches the trace to {asked.sent_s[-1]:g} s, and it may last {MOST_S:g} s"
-            raise ConfigError([Problem("rate_scale", self.rate_scale, message)])
+        drawn = self.rate_rps is not None
         notes = Notes(
-            rows=len(order),
+            rows=len(order) + sum(count for _, count in recording.left_out),
             requests=asked.size,
             out_of_order=int(np.count_nonzero(np.diff(recording.time_ns) < 0)),
-            same_time=0 if self.at_once else int(np.count_nonzero(np.diff(asked.sent_s) == 0)),
+            same_time=int(np.count_nonzero(np.diff(asked.sent_s) == 0)) if self.timed and not drawn else 0,
             zero_outputs=int(np.count_nonzero(asked.output_tokens == 0)),
-            shifted_s=float(shift_ns) / 1e9,
+            shifted_s=0.0 if drawn else float(shift_ns) / 1e9,
+            no_requests=recording.left_out,
+            remarks=(*recording.remarks, *self._on_times(recording.timed)),
         )
         return asked._replace(output_tokens=np.maximum(asked.output_tokens, 1)), notes
+
+    def _sent(self, time_ns: IntArray) -> tuple[FloatArray, int]:
+        """Return when requests of these times are sent, and the time that became 0."""
+        if self.at_once:
+            return np.zeros(len(time_ns)), int(time_ns[0])
+        sent_s = (time_ns - time_ns[0]) / 1e9 / self.rate_scale
+        last_s, name = sent_s[-1], "rate_scale"
+        if self.rate_rps is not None:
+            last_s, name = len(time_ns) / self.rate_rps / self.rate_scale, "rate_rps"
+        if last_s > MOST_S:
+            message = f"stretches the trace to {last_s:g} s, and it may last {MOST_S:g} s"
+            raise ConfigError([Problem(name, getattr(self, name), message)])
+        return sent_s, int(time_ns[0])
+
+    def _arrivals(self, streams: Streams, count: int) -> FloatArray:
+        """Return the moments of a Poisson process (seconds), those of ``workload/arrivals=poisson``."""
+        assert self.rate_rps is not None
+        gaps = streams.stream("arrivals").standard_exponential(count)
+        return np.cumsum(gaps) / (self.rate_rps * self.rate_scale)
+
+    def _on_times(self, recorded: bool) -> Iterator[str]:
+        """Yield what became of the times of the file."""
+        if self.rate_rps is not None:
+            rate = self.rate_rps * self.rate_scale
+            why = "recorded times left aside" if recorded else "no times in the file"
+            yield f"{why}: Poisson at {rate:g}/s"
+        elif not recorded:
+            yield "no times in the file, so all is sent at once; workload.rate_rps sends at a rate"
 
     def _window(self, time_ns: np.ndarray) -> tuple[int, int]:
         """Return where the window starts and stops among the sorted times."""
@@ -112,6 +180,6 @@ class Trace:
 
 
 @lru_cache(maxsize=2)
-def _recorded(path: Path, changed_ns: int) -> azure.Recording:
+def _recorded(path: Path, changed_ns: int, format: str, options: Options) -> Recording:
     """Return what a trace file holds; it is read once for as long as it does not change."""
-    return azure.read(path)
+    return read(path, format, **vars(options))

@@ -13,6 +13,7 @@ from servesim.frontier.traffic import FEWEST, MOST, Trial, drawn, fair_trial, ha
 from servesim.results.slo import Slo
 from servesim.workload.arrivals import Poisson
 from servesim.workload.synthetic import Synthetic
+from servesim.workload.trace import Trace
 
 
 def workload(*overrides: str) -> Synthetic:
@@ -54,6 +55,11 @@ def test_a_trace_has_a_rate_too(tmp_path: Path) -> None:
     (tmp_path / "trace.csv").write_text("\n".join(["TIMESTAMP,ContextTokens,GeneratedTokens", *rows, ""]))
     trace = load("workload=trace", f"workload.path={tmp_path / 'trace.csv'}").workload
     assert has_a_rate(trace)
+    (tmp_path / "lengths.csv").write_text("num_prefill_tokens,num_decode_tokens\n5,5\n")
+    lengths = load("workload=trace", f"workload.path={tmp_path / 'lengths.csv'}").workload
+    assert isinstance(lengths, Trace)
+    assert not has_a_rate(lengths)
+    assert has_a_rate(replace(lengths, rate_rps=2.0))
     assert fair_trial(trace, Slo(ttft_s=1.0), (0,)) == Trial(30, (0,))
     assert drawn(scaled(trace, 2.0), 0).sent_s[-1] == pytest.approx(29 / 2)
     assert not has_a_rate(replace(trace, at_once=True))

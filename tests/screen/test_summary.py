@@ -135,14 +135,23 @@ def test_what_the_client_still_holds_at_the_horizon_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scale", "words"), [(1, "t.csv at its recorded rate;"), (0.5, "t.csv at 0.5 times its recorded rate;")]
+    ("scale", "rate_rps", "offered_per_s", "words"),
+    [
+        (1, None, 4.0, "t.csv at its recorded rate;"),
+        (0.5, None, 4.0, "t.csv at 0.5 times its recorded rate;"),
+        (1, 4.0, 4.0, "t.csv as a Poisson process;"),
+        (1, None, None, "t.csv, all at once;"),
+    ],
 )
-def test_the_rate_of_a_trace_is_told(scale: float, words: str) -> None:
+def test_the_rate_of_a_trace_is_told(
+    scale: float, rate_rps: float | None, offered_per_s: float | None, words: str
+) -> None:
     summary = copy.deepcopy(summary_of())
-    trace = {"kind": "trace", "path": "t.csv", "rate_scale": scale, "at_once": False}
+    trace = {"kind": "trace", "path": "t.csv", "rate_scale": scale, "rate_rps": rate_rps, "at_once": False}
     summary["scenario"]["workload"] = trace
+    summary["traffic"]["offered_per_s"] = offered_per_s
     assert words in unwrapped(printed_from(summary))
-    summary["scenario"]["workload"] = trace | {"at_once": True}
+    summary["scenario"]["workload"] = trace | {"at_once": True, "rate_rps": None}
     assert "t.csv, all at once;" in unwrapped(printed_from(summary))
 
 

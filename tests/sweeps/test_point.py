@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from servesim import load, run
 from servesim.config.expansion import Expansion
 from servesim.config.groups import Groups
 from servesim.sweeps.point import FAILED, Hashes, Outcome, as_line, of_line, simulate
+from servesim.workload.trace import Trace
 
 BASE = ["model=llama3.1-8b", "workload.requests=20"]
 CHANGES = [
@@ -82,3 +84,15 @@ def test_a_scenario_that_cannot_run_fails_with_its_problems() -> None:
     outcome, lasting = simulate(broken)
     assert (outcome.status, outcome.figures, lasting) == (FAILED, {}, True)
     assert "horizon_s = -1.0" in str(outcome.error)
+
+
+def test_a_trace_counts_by_what_its_file_and_its_tokenizer_hold(tmp_path: Path) -> None:
+    trace, tokenizer = tmp_path / "trace.json", tmp_path / "tokenizer.json"
+    workload = Trace(str(trace), tokenizer=str(tokenizer))
+    replayed = dataclasses.replace(scenario(), workload=workload)
+    found = set()
+    for texts in (("a", "b"), ("c", "b"), ("c", "d"), ("a", "b")):
+        for path, text in zip((trace, tokenizer), texts, strict=True):
+            path.write_text(text)
+        found.add(Hashes().of(replayed))
+    assert len(found) == 3

@@ -11,6 +11,7 @@ import yaml
 from servesim.check import check
 from servesim.streams import Streams
 from servesim.workload.arrivals import Burst, ClosedLoop, Constant, Gamma, Poisson
+from servesim.workload.formats.options import TimedTrace
 from servesim.workload.lengths import Fixed, Geometric, Lognormal, Range, Uniform
 from servesim.workload.quantiles import Quantiles
 from servesim.workload.schedule import Schedule
@@ -67,6 +68,7 @@ def test_a_trace_lacks_its_path_only() -> None:
     values = yaml.safe_load((CONF / "trace.yaml").read_text())
     assert values.pop("kind") == "trace"
     assert values.pop("path") == "???"  # OmegaConf's way to ask for it
+    values["timed_trace"] = TimedTrace(**values["timed_trace"])
     assert Trace("x", **values) == Trace("x")
 
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from servesim.check import check
-from servesim.workload import azure
+from servesim.workload.formats import Recording, read
 from servesim.workload.quantiles import Quantiles
 from tests.shared import shared_data
 from tests.workload.theory import rank_correlation
@@ -31,8 +31,8 @@ def table(name: str) -> Quantiles:
     return Quantiles(**values)
 
 
-def recorded(name: str) -> azure.Recording:
-    return azure.read(shared_data("traces", TRACES[name]))
+def recorded(name: str) -> Recording:
+    return read(shared_data("traces", TRACES[name]), "azure")
 
 
 @NAMES

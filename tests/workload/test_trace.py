@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,10 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from servesim import load
 from servesim.check import ConfigError, check
 from servesim.streams import Streams
+from servesim.workload.arrivals import Poisson
 from servesim.workload.batch import BATCH_ROWS, Batch
+from servesim.workload.formats.options import TimedTrace
+from servesim.workload.lengths import Fixed
 from servesim.workload.notes import Notes
+from servesim.workload.synthetic import Synthetic
 from servesim.workload.trace import Trace
 from tests.shared import shared_data
 
@@ -36,8 +42,13 @@ def path(tmp_path: Path) -> str:
     return write(tmp_path / "trace.csv", [(100 + 10 * i, i + 1, i + 11) for i in range(10)])
 
 
-def sent(trace: Trace) -> Batch:
-    return Batch(*(np.concatenate(column) for column in zip(*trace.batches(Streams(0)), strict=True)))
+def sent(workload: Trace | Synthetic) -> Batch:
+    return Batch(*(np.concatenate(column) for column in zip(*workload.batches(Streams(0)), strict=True)))
+
+
+def counted(trace: Trace) -> Notes:
+    """Return the counts of its notes."""
+    return replace(trace.notes, remarks=())
 
 
 def test_a_trace_is_sent_at_its_recorded_times_from_0(path: str) -> None:
@@ -47,7 +58,7 @@ def test_a_trace_is_sent_at_its_recorded_times_from_0(path: str) -> None:
     assert sent(trace).input_tokens.tolist() == list(range(1, 11))
     assert sent(trace).output_tokens.tolist() == list(range(11, 21))
     assert (trace.open_loop, trace.concurrency) == (True, None)
-    assert trace.notes == Notes(10, 10, 0, 0, 0, 100.0)
+    assert counted(trace) == Notes(10, 10, 0, 0, 0, 100.0)
 
 
 def test_the_rate_is_multiplied(path: str) -> None:
@@ -66,7 +77,7 @@ def test_a_window_counts_from_the_first_row_in_recorded_seconds(path: str) -> No
     trace = Trace(path, start_s=15, end_s=50, rate_scale=2)
     assert sent(trace).input_tokens.tolist() == [3, 4, 5]
     assert sent(trace).sent_s.tolist() == [0.0, 5.0, 10.0]
-    assert trace.notes == Notes(10, 3, 0, 0, 0, 120.0)
+    assert counted(trace) == Notes(10, 3, 0, 0, 0, 120.0)
 
 
 def test_a_window_includes_its_start_but_not_its_end(path: str) -> None:
@@ -86,7 +97,7 @@ def test_unsorted_rows_are_sorted_and_counted(tmp_path: Path) -> None:
     trace = Trace(write(tmp_path / "t", [(7, 1, 1), (3, 2, 2), (9, 3, 3), (3, 4, 4), (4, 5, 5)]))
     assert sent(trace).sent_s.tolist() == [0.0, 0.0, 1.0, 4.0, 6.0]
     assert sent(trace).input_tokens.tolist() == [2, 4, 5, 1, 3]
-    assert trace.notes == Notes(5, 5, out_of_order=2, same_time=1, zero_outputs=0, shifted_s=3.0)
+    assert counted(trace) == Notes(5, 5, out_of_order=2, same_time=1, zero_outputs=0, shifted_s=3.0)
 
 
 def test_rows_of_one_time_keep_their_order(tmp_path: Path) -> None:
@@ -136,6 +147,7 @@ def test_the_file_is_read_once(path: str) -> None:
 def test_all_that_was_done_is_said(tmp_path: Path) -> None:
     trace = Trace(write(tmp_path / "t", [(2000, 1, 0), (1000, 2, 2), (1000, 3, 3), (3000, 4, 4)]), requests=3)
     assert trace.notes.lines() == [
+        "read as azure: TIMESTAMP (s), ContextTokens, GeneratedTokens",
         "rows left out: 1 of 4",
         "rows out of order, sorted by time: 1",
         "requests at the same time as the one before: 1",
@@ -172,7 +184,19 @@ def test_nothing_done_is_not_talked_about() -> None:
         ({"start_s": 11, "end_s": 19}, r"workload.start_s = 11: no row"),
         ({"requests": 0}, r"workload.requests = 0: must be at least 1 and at most 1e.09 \(requests\)"),
         ({"duration_s": 0}, r"workload.duration_s = 0: must be above 0 and at most 1e.09 \(s\)"),
-        ({"format": "burstgpt"}, "workload.format = 'burstgpt': must be auto or azure"),
+        ({"format": "csv"}, "workload.format = 'csv': must be auto, azure, mooncake, .* or native"),
+        ({"format": "burstgpt"}, "workload.path = .*: must name the columns Timestamp, Request tokens"),
+        ({"rate_rps": 0}, "workload.rate_rps = 0: must be at least 1e-09"),
+        ({"rate_rps": 1e-9}, "workload.rate_rps = 1e-09: stretches the trace to 1e.10 s"),
+        ({"rate_rps": 1, "duration_s": 5}, "workload.duration_s = 5: does not go with rate_rps"),
+        ({"tokenizer": "x.json"}, "workload.tokenizer = 'x.json': is for traces in the format sharegpt, not"),
+        (
+            {"timed_trace": TimedTrace(512)},
+            "workload.timed_trace: is for traces in the format vllm_timed, not for azure",
+        ),
+        ({"characters_per_token": 5}, "workload.characters_per_token = 5: is for .* sharegpt, not for azure"),
+        ({"timed_trace": TimedTrace(0)}, "workload.timed_trace.chunk_hash_size = 0: must be at least 1"),
+        ({"characters_per_token": 0}, "workload.characters_per_token = 0: must be at least 0.1"),
     ],
 )
 def test_impossible_settings_are_refused(path: str, settings: dict[str, Any], message: str) -> None:
@@ -218,3 +242,57 @@ def test_the_azure_traces_are_replayed_whole(
     assert trace.notes.out_of_order == trace.notes.zero_outputs == 0
     assert sent(trace).sent_s[-1] == pytest.approx(seconds, abs=0.01)
     assert [column.mean() for column in sent(trace)[1:]] == pytest.approx(means, abs=0.01)
+
+
+def test_requests_of_a_trace_come_at_a_rate(path: str) -> None:
+    """The moments are those of synthetic Poisson arrivals of the same seed, also across batches."""
+    trace, poisson = Trace(path, rate_rps=4), Synthetic(Poisson(4), Fixed(1, 1), requests=10)
+    check(trace)
+    assert sent(trace).sent_s.tolist() == sent(poisson).sent_s.tolist()
+    assert sent(trace).input_tokens.tolist() == list(range(1, 11))
+    assert sent(replace(trace, rate_scale=2)).sent_s == pytest.approx(sent(trace).sent_s / 2)
+    assert sent(replace(trace, start_s=15, requests=3)).input_tokens.tolist() == [3, 4, 5]
+    assert trace.notes.lines()[1:] == ["recorded times left aside: Poisson at 4/s"]
+
+
+def test_a_rate_is_drawn_alike_in_batches_of_any_size(tmp_path: Path) -> None:
+    trace = Trace(write(tmp_path / "t", [(i, i + 1, 1) for i in range(BATCH_ROWS + 5)]), rate_rps=3)
+    poisson = Synthetic(Poisson(3), Fixed(1, 1), requests=BATCH_ROWS + 5)
+    assert sent(trace).sent_s.tolist() == sent(poisson).sent_s.tolist()
+
+
+def test_a_file_without_times_is_sent_at_once_or_at_a_rate(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("num_prefill_tokens,num_decode_tokens\n10,3\n20,0\n")
+    at_once, at_a_rate = (Trace(str(tmp_path / "t"), rate_rps=rate) for rate in (None, 2.0))
+    assert sent(at_once).sent_s.tolist() == [0.0, 0.0]
+    assert (at_once.timed, at_a_rate.timed) == (False, True)
+    assert at_once.notes.lines()[1:] == [
+        "no times in the file, so all is sent at once; workload.rate_rps sends at a rate",
+        "requests with 0 output tokens, run as 1: 1",
+    ]
+    assert "no times in the file: Poisson at 2/s" in at_a_rate.notes.lines()
+    assert len(set(sent(at_a_rate).sent_s)) == 2
+
+
+def test_rows_that_are_no_requests_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("Timestamp,Request tokens,Response tokens\n0,5,3\n1,9,0\n2,5,4\n3,1,1\n")
+    trace = Trace(str(tmp_path / "t"), requests=2)
+    assert (trace.notes.rows, trace.notes.requests) == (4, 2)
+    assert trace.notes.lines()[1:] == [
+        "rows left out: 2 of 4",
+        "of these failed requests (0 response tokens): 1",
+    ]
+
+
+def test_the_layout_of_a_timed_trace_is_set_key_by_key(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text('{"timestamp": 1000, "input_length": 9, "output_length": 1}\n')
+    keys = ["chunk_hash_size=512", "sec_multiplier=0.001"]
+    trace = load(
+        "workload=trace",
+        f"workload.path={tmp_path / 't'}",
+        *(f"workload.timed_trace.{key}" for key in keys),
+    ).workload
+    assert isinstance(trace, Trace)
+    assert trace.timed_trace == TimedTrace(512, 1e-3)
+    assert trace.notes.remarks == ("read as vllm_timed: timestamp (ms), input_length, output_length",)
+    assert trace.notes.shifted_s == 1.0

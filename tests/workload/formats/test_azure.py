@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servesim.check import ConfigError
-from servesim.workload import azure
+from servesim.workload.batch import BATCH_ROWS
+from servesim.workload.formats import csv_chunk, faults, read
 
 HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens"
 DAY = "2023-11-16 18:15:4"
@@ -26,14 +27,14 @@ def write(folder: Path, *lines: str, end: str = "\r\n") -> Path:
 
 def refusals(path: Path) -> list[str]:
     with chdir(path.parent), pytest.raises(ConfigError) as refused:  # a long path would be cut in messages
-        azure.read(Path(path.name))
+        read(Path(path.name), "azure")
     return [str(problem).replace(repr(path.name), "FILE") for problem in refused.value.problems]
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n", "\r"])
 def test_rows_are_read_in_the_order_of_the_file(tmp_path: Path, end: str) -> None:
     path = write(tmp_path, HEADER, f"{DAY}7.0000001,374,44", f"{DAY}6.6805900,396,0", end=end)
-    recording = azure.read(path)
+    recording = read(path, "azure")
     assert recording.time_ns.tolist() == [1_700_158_547_000_000_100, 1_700_158_546_680_590_000]
     assert recording.input_tokens.tolist() == [374, 396]
     assert recording.output_tokens.tolist() == [44, 0]
@@ -41,19 +42,20 @@ def test_rows_are_read_in_the_order_of_the_file(tmp_path: Path, end: str) -> Non
 
 def test_columns_are_found_by_name(tmp_path: Path) -> None:
     path = write(tmp_path, "\ufeffGeneratedTokens, model,TIMESTAMP , ContextTokens", '1,"a, b",0.5, 2', "")
-    assert [column.tolist() for column in azure.read(path)] == [[500_000_000], [2], [1]]
+    assert [column.tolist() for column in read(path, "azure")[:3]] == [[500_000_000], [2], [1]]
 
 
 def test_empty_lines_are_no_rows_but_count_as_lines(tmp_path: Path) -> None:
-    assert azure.read(write(tmp_path, "", HEADER, "", "0,1,1", "", "1,1,1", "", "")).time_ns.size == 2
+    path = write(tmp_path, "", HEADER, "", "0,1,1", "", "1,1,1", "", "")
+    assert read(path, "azure").size == 2
     [problem] = refusals(write(tmp_path, HEADER, "", "0,1,1", "", "1,0,1"))
     assert problem.startswith("path, line 5, ContextTokens = '0'")
 
 
-@pytest.mark.parametrize("rows", [1, azure.BATCH_ROWS - 1, azure.BATCH_ROWS, azure.BATCH_ROWS + 1, 20_000])
+@pytest.mark.parametrize("rows", [1, BATCH_ROWS - 1, BATCH_ROWS, BATCH_ROWS + 1, 20_000])
 def test_no_row_is_lost_between_chunks(tmp_path: Path, rows: int) -> None:
     path = write(tmp_path, HEADER, *(f"{row},{row + 1},{row}" for row in range(rows)))
-    recording = azure.read(path)
+    recording = read(path, "azure")
     assert recording.time_ns.tolist() == [row * 10**9 for row in range(rows)]
     assert recording.input_tokens.tolist() == list(range(1, rows + 1))
     assert recording.output_tokens.tolist() == list(range(rows))
@@ -108,9 +110,8 @@ def test_days_that_do_not_exist_are_refused(tmp_path: Path) -> None:
 
 def test_epoch_milliseconds_are_refused(tmp_path: Path) -> None:
     assert len(refusals(write(tmp_path, HEADER, "1700158546680,1,1"))) == 1
-    assert azure.read(write(tmp_path, HEADER, "1700158546.5,1,1")).time_ns.tolist() == [
-        1_700_158_546_500_000_000
-    ]
+    path = write(tmp_path, HEADER, "1700158546.5,1,1")
+    assert read(path, "azure").time_ns.tolist() == [1_700_158_546_500_000_000]
 
 
 def test_all_bad_values_are_listed_up_to_20_and_the_rest_counted(tmp_path: Path) -> None:
@@ -133,13 +134,13 @@ def test_every_row_is_read_or_refused(rows: list[str]) -> None:
     bad = [line for line, row in enumerate(rows, start=2) if row not in ("0,1,1", "")]
     good = rows.count("0,1,1")
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
-        patch.setattr(azure, "BATCH_ROWS", 4)
-        patch.setattr(azure, "MOST_LISTED", 100)
+        patch.setattr(csv_chunk, "BATCH_ROWS", 4)
+        patch.setattr(faults, "MOST_LISTED", 100)
         path = write(Path(folder), HEADER, *rows)
         if bad:
             assert [int(re.findall(r"line (\d+)", text)[0]) for text in refusals(path)] == bad
         elif good:
-            assert azure.read(path).time_ns.size == good
+            assert read(path, "azure").time_ns.size == good
 
 
 def test_a_file_without_rows_is_refused(tmp_path: Path) -> None:
@@ -161,8 +162,10 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
     assert refusals(tmp_path / "absent.csv") == ["path = FILE: no such file"]
     assert "cannot be read" in refusals(tmp_path)[0]
     (tmp_path / "binary").write_bytes(b"\x1f\x8b\x08\x00\xff\xfe\x00")
+    assert refusals(tmp_path / "binary") == ["path = FILE: cannot be unpacked: it is no whole gzip file"]
+    (tmp_path / "binary").write_bytes(b"\x28\xb5\x2f\xfd\xff\xfe\x00")
     assert refusals(tmp_path / "binary") == [
-        "path = FILE: is not text in UTF-8 (unpack it first if it is compressed)"
+        "path = FILE: is not text in UTF-8 (of packed files, only gzip's are unpacked)"
     ]
     [problem] = refusals(write(tmp_path, HEADER, '0,1,"' + "1,1\r\n" * 100_000))
     assert problem.startswith("path = FILE: is not a CSV file: field larger than field limit")

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
 from servesim.workload.batch import IntArray
+from servesim.workload.formats.recording import IdArray, Ragged
 
 #: No prompt has a thousand million tokens; such a cell holds something else.
 MOST_TOKENS = 10**9
@@ -22,12 +24,12 @@ _TIMESTAMP = re.compile(r"(19[7-9]|20\d|21\d)\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d
 _UTC = "+00:00"
 
 
-def tokens(cells: Sequence[str], at_least: int) -> IntArray:
-    """Read whole numbers from ``at_least`` to ``MOST_TOKENS``."""
+def tokens(cells: Sequence[str], at_least: int, at_most: int = MOST_TOKENS) -> IntArray:
+    """Read whole numbers within these bounds."""
     if not all(map(str.isdecimal, cells)) or not all(map(str.isascii, cells)):
         raise ValueError
     values = list(map(int, cells))
-    if min(values) < at_least or max(values) > MOST_TOKENS:
+    if min(values) < at_least or max(values) > at_most:
         raise ValueError
     return np.array(values, dtype=np.int64)
 
@@ -48,3 +50,21 @@ def timestamps(cells: Sequence[str]) -> IntArray:
     if not all(map(_TIMESTAMP.fullmatch, plain)):
         raise ValueError
     return np.array(plain, dtype="datetime64[ns]").astype(np.int64)
+
+
+def ids(cells: Sequence[str]) -> Ragged:
+    """Read lists of whole numbers of 64 bits, with blanks between them."""
+    rows = [cell.split() for cell in cells]
+    items = list(chain.from_iterable(rows))
+    if not all(map(str.isdecimal, items)) or not all(map(str.isascii, items)):
+        raise ValueError
+    counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+    return Ragged(whole_ids(list(map(int, items))), counts)
+
+
+def whole_ids(items: Sequence[int]) -> IdArray:
+    """Return whole numbers as the ids of blocks; ValueError where one has more than 64 bits."""
+    try:
+        return np.array(items, dtype=np.uint64)
+    except OverflowError:
+        raise ValueError from None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servesim.workload import cells
+from servesim.workload.formats import cells
 
 
 @given(st.lists(st.integers(1, 10**9), min_size=1))

@@ -1,0 +1,189 @@
+"""The verb ``servesim trace``: what a trace is like, in another format, or the timeline of a run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from math import inf, isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from servesim import pictures
+from servesim.arguments import Arguments
+from servesim.check import ConfigError, Problem, listed, problems
+from servesim.screen.console import console
+from servesim.screen.figures import counted
+from servesim.screen.trace import print_trace
+from servesim.workload.description import Description
+from servesim.workload.formats import Options, Recording, read
+from servesim.workload.formats.options import TimedTrace
+from servesim.workload.formats.recognition import FORMATS
+from servesim.workload.formats.writers import WRITERS, write
+
+_HELP = """\
+servesim trace FILE [options]: what a trace is like, or the same trace in another format.
+servesim trace RUN_FOLDER [options]: the timeline of a run, or its requests as a trace.
+
+  servesim trace trace.csv                                       rate, burstiness, lengths, shared prefixes
+  servesim trace trace.csv --out trace.html                      and drawn, as a page that needs no network
+  servesim trace trace.csv --to mooncake --out trace.jsonl       in another format
+  servesim trace runs/2026-01-31_12-00-00                        writes timeline.json into the folder, for
+                                                                 https://ui.perfetto.dev
+  servesim trace runs/2026-01-31_12-00-00 --start 60 --end 90    the half minute from second 60 on
+  servesim trace runs/2026-01-31_12-00-00 --to mooncake --out mine.jsonl
+
+  --start S           from this second on (the first request)
+  --end S             up to this second (the end)
+  --out FILE          where to write the page, the trace or the timeline; .gz packs a trace
+  --to FORMAT         {written}
+                      (native: .csv, .jsonl or .parquet); what it cannot hold is told
+  --format FORMAT     what FILE is, instead of finding out by what is in it:
+                      {read}
+  --tokenizer FILE    the tokenizer.json that counts the tokens of sharegpt
+  --characters-per-token N    of sharegpt without a tokenizer (4)
+  --timed-trace-chunk-hash-size N and so on    the layout of vllm_timed, as vllm bench serve has it
+"""
+
+
+def trace(arguments: Sequence[str]) -> int:
+    """Do what ``arguments`` (those after the verb) ask for; return the exit status.
+
+    Raises:
+        ConfigError: listing what is wrong with the input.
+
+    """
+    options = _parser().parse_args(arguments)
+    if options.help:
+        written, known = (", ".join(formats) for formats in (WRITERS, FORMATS))
+        print(_HELP.format(written=written, read=known))
+        return 0
+    if options.path is None:
+        raise ConfigError([Problem("FILE", None, "is missing: a trace, or the folder that a run has left")])
+    if found := list(_problems(options)):
+        raise ConfigError(found)
+    if options.path.is_dir():
+        return _of_a_run(options)
+    recording = _windowed(_read(options), options)
+    if options.to is not None:
+        return _convert(recording, options)
+    _describe(recording, options)
+    return 0
+
+
+def _parser() -> Arguments:
+    parser = Arguments("servesim trace")
+    parser.add_argument("path", type=Path, nargs="?")
+    parser.add_argument("--start", type=float)
+    parser.add_argument("--end", type=float)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--to")
+    parser.add_argument("--format", default="auto")
+    parser.add_argument("--tokenizer")
+    parser.add_argument("--characters-per-token", type=float, default=Options().characters_per_token)
+    for name, value in asdict(TimedTrace()).items():
+        parser.add_argument(_flag(f"timed_trace.{name}"), type=type(value), default=value)
+    parser.add_argument("-h", "--help", action="store_true")
+    return parser
+
+
+def _flag(key: str) -> str:
+    """Return the option that sets a key: timed_trace.sec_multiplier, --timed-trace-sec-multiplier."""
+    return f"--{key.replace('_', '-').replace('.', '-')}"
+
+
+def _told(options: argparse.Namespace) -> Options:
+    """Return what the readers are told."""
+    labels = {name: getattr(options, f"timed_trace_{name}") for name in asdict(TimedTrace())}
+    return Options(TimedTrace(**labels), options.tokenizer, options.characters_per_token)
+
+
+def _problems(options: argparse.Namespace) -> Iterator[Problem]:
+    """Yield what is wrong with the options, whatever is in the file."""
+    for name in ("start", "end"):
+        if (value := getattr(options, name)) is not None and isnan(value):
+            yield Problem(f"--{name}", value, "must be a number")
+    for name, known in (("to", [*WRITERS]), ("format", ["auto", *FORMATS])):
+        if (value := getattr(options, name)) is not None and value not in known:
+            yield Problem(f"--{name}", value, f"must be {listed(known)}")
+    if options.to is not None and options.out is None:
+        yield Problem("--out", None, f"is missing: the file to be written as {options.to}")
+    for problem in problems(_told(options)):
+        yield replace(problem, path=_flag(problem.path))
+
+
+def _read(options: argparse.Namespace) -> Recording:
+    """Return the recording of the file; what is wrong with it is told as it was given."""
+    try:
+        return read(options.path, options.format, **vars(_told(options)))
+    except ConfigError as error:
+        found = (problem.path.partition(",") for problem in error.problems)
+        paths = [
+            f"{'FILE' if first == 'path' else _flag(first)}{comma}{rest}" for first, comma, rest in found
+        ]
+        pairs = zip(error.problems, paths, strict=True)
+        raise ConfigError([replace(problem, path=path) for problem, path in pairs]) from None
+
+
+def _windowed(recording: Recording, options: argparse.Namespace) -> Recording:
+    """Return the requests from ``--start`` up to ``--end``, in seconds after the earliest."""
+    if options.start is None and options.end is None:
+        return recording
+    elapsed_s = (recording.time_ns - recording.time_ns.min()) / 1e9
+    inside = (elapsed_s >= (options.start or 0.0)) & (
+        elapsed_s < (inf if options.end is None else options.end)
+    )
+    if not inside.any():
+        last_s = float(elapsed_s.max())
+        message = f"no request is in the window up to --end; the trace is {last_s:g} s long"
+        raise ConfigError([Problem("--start", options.start, message)])
+    return recording.taken(np.flatnonzero(inside))
+
+
+def _describe(recording: Recording, options: argparse.Namespace) -> None:
+    """Print what a trace is like; draw it where there is a place for that."""
+    description = Description(recording)
+    if options.out is not None:
+        from servesim.report.trace.page import trace_page
+
+        trace_page(options.path.name, description).write(options.out)
+    print_trace(options.path.name, description, console(), options.out)
+
+
+def _of_a_run(options: argparse.Namespace) -> int:
+    """Write the timeline of a run, or its requests as a trace."""
+    if options.to is None:
+        return pictures.timeline(options.path, options.start, options.end, options.out)
+    from servesim.report.run.saved import Run
+
+    run = Run.read(options.path)
+    if run.requests.empty:
+        raise ConfigError([Problem("RUN_FOLDER", str(options.path), "has no request")])
+    sent = run.requests.sort_values("request_id")
+    recording = Recording(
+        time_ns=np.rint(sent.sent_s.to_numpy() * 1e9).astype(np.int64),
+        input_tokens=sent.input_tokens.to_numpy(),
+        output_tokens=sent.output_tokens.to_numpy(),
+        format="native",
+        remarks=tuple(_on_a_run(run.summary["accounting"])),
+    )
+    return _convert(_windowed(recording, options), options)
+
+
+def _on_a_run(accounting: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where the requests of a run differ from what its traffic asks for."""
+    if accounting["not_sent"]:
+        yield f"past the horizon, so never sent, and left out: {accounting['not_sent']:,}"
+    if accounting["length_capped"]:
+        yield f"outputs cut at max_model_len: {accounting['length_capped']:,}"
+
+
+def _convert(recording: Recording, options: argparse.Namespace) -> int:
+    """Write a trace in another format, and print what that changes."""
+    changes = write(recording, options.to, options.out)
+    print(f"{options.out}: {counted(recording.size, 'request')} as {options.to}")
+    for line in (*recording.remarks, *changes):
+        print(f"  {line}")
+    return 0

@@ -1,0 +1,145 @@
+"""What a recording is like: how much comes when, how long the requests are, and what prompts share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from servesim.workload.batch import FloatArray, IntArray
+from servesim.workload.formats import Blocks, Recording
+
+#: Shares of the requests whose lengths are told.
+SHARES = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+
+#: Widths of a bin of time (seconds) that a reader knows from a clock.
+_WIDTHS_S = (
+    *(step * 10.0**power for power in range(-6, 0) for step in (1, 2, 5)),
+    *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200),
+)
+_DAY_S = 86_400
+#: Bins of time, at most, and requests of a bin on average, at least.
+MOST_BINS, ENOUGH = 120, 10
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How long prompts or outputs are, in tokens."""
+
+    tokens: IntArray
+
+    @property
+    def total(self) -> int:
+        """Return the tokens of all requests."""
+        return int(self.tokens.sum())
+
+    @property
+    def mean(self) -> float:
+        """Return the mean."""
+        return float(self.tokens.mean())
+
+    @property
+    def quantiles(self) -> dict[float, float]:
+        """Return the length at each of ``SHARES``, by linear interpolation."""
+        return dict(zip(SHARES, np.quantile(self.tokens, SHARES).tolist(), strict=True))
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Return the shortest and the longest."""
+        return int(self.tokens.min()), int(self.tokens.max())
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """What prompts share, if every block that was seen once stays in a cache for ever.
+
+    A block is found when it and all before it in its prompt were in an earlier prompt; ``tokens`` counts
+    those of found blocks.
+    """
+
+    found: IntArray
+    blocks: IntArray
+    tokens: IntArray
+    block_tokens: int
+
+    @property
+    def share(self) -> float:
+        """Return the share of all blocks that are found."""
+        return float(self.found.sum() / max(self.blocks.sum(), 1))
+
+
+class Description:
+    """A recording sorted by time, and what it is like."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording.by_time()
+        self.out_of_order = int(np.count_nonzero(np.diff(recording.time_ns) < 0))
+        self.inputs = Lengths(recording.input_tokens)
+        self.outputs = Lengths(recording.output_tokens)
+        self.reuse = _reuse(self.recording)
+
+    @property
+    def elapsed_s(self) -> FloatArray:
+        """Return the seconds from the first request to each."""
+        times = self.recording.time_ns
+        elapsed_s: FloatArray = (times - times[0]) / 1e9
+        return elapsed_s
+
+    @property
+    def span_s(self) -> float:
+        """Return the seconds from the first request to the last."""
+        return float(self.elapsed_s[-1])
+
+    @property
+    def rate_rps(self) -> float | None:
+        """Return requests per second: gaps over the time that they take; None where they take none."""
+        return (self.recording.size - 1) / self.span_s if self.span_s else None
+
+    @property
+    def same_time(self) -> int:
+        """Return the requests that come at the very time of the one before them."""
+        return int(np.count_nonzero(np.diff(self.recording.time_ns) == 0))
+
+    @property
+    def gap_scv(self) -> float | None:
+        """Return the squared coefficient of variation of the gaps: 0 a metronome, 1 Poisson, above bursty."""
+        gaps = np.diff(self.elapsed_s)
+        return float(gaps.var() / gaps.mean() ** 2) if self.span_s else None
+
+    @property
+    def bin_s(self) -> float:
+        """Return the width of a bin of time: ``MOST_BINS`` at most, with ``ENOUGH`` requests on average."""
+        least = self.span_s / min(MOST_BINS, max(self.recording.size // ENOUGH, 1))
+        days = float(ceil(least / _DAY_S) * _DAY_S)
+        return next((float(width) for width in _WIDTHS_S if width >= least), days)
+
+    def per_bin(self, amounts: IntArray | None = None) -> FloatArray:
+        """Return the number of requests that come in each bin of time, or the sum of their amounts."""
+        place = (self.elapsed_s // self.bin_s).astype(np.int64)
+        found: FloatArray = np.bincount(place, weights=amounts).astype(np.float64)
+        return found
+
+    @property
+    def peak_rps(self) -> float:
+        """Return the rate (requests per second) in the bin of time in which most come."""
+        return float(self.per_bin().max() / self.bin_s)
+
+
+def _reuse(recording: Recording) -> Reuse | None:
+    """Return what the prompts share, in the order of the recording."""
+    if recording.blocks is None:
+        return None
+    blocks: Blocks = recording.blocks
+    new = np.zeros(len(blocks.ids), dtype=bool)
+    new[np.unique(blocks.ids, return_index=True)[1]] = True
+    found = _leading(~new, blocks.starts)
+    tokens = np.minimum(found * blocks.tokens, recording.input_tokens)
+    return Reuse(found, blocks.counts, tokens, blocks.tokens)
+
+
+def _leading(flags: np.ndarray, starts: IntArray) -> IntArray:
+    """Return how many flags are set in a row at the beginning of each stretch."""
+    ends = np.flatnonzero(np.append(~flags, True))
+    first_unset = ends[np.searchsorted(ends, starts[:-1])]
+    return np.minimum(first_unset, starts[1:]) - starts[:-1]

@@ -1,0 +1,34 @@
+"""Mooncake's traces: JSON lines with times in milliseconds and the blocks of the prompts.
+
+Source: https://github.com/kvcache-ai/Mooncake (FAST25-release/traces, README): ``hash_ids`` are blocks of 512
+tokens, each id standing for the block and all before it. AIPerf reads and writes the same layout, in which
+``hash_ids`` may be absent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from servesim.workload.formats.json_table import JsonTable
+from servesim.workload.formats.recording import Recording
+from servesim.workload.formats.rows import blocks, rows
+
+#: Tokens of a block of Mooncake's traces.
+BLOCK_TOKENS = 512
+
+MOONCAKE = JsonTable(
+    "mooncake",
+    time=(("timestamp", 1e6),),
+    input=("input_length",),
+    output=("output_length",),
+    blocks="hash_ids",
+    block_tokens=BLOCK_TOKENS,
+)
+
+
+def lines(recording: Recording) -> Iterator[str]:
+    """Yield the lines of a file; there must be blocks, of 512 tokens each."""
+    for (time_ns, inputs, outputs), ids in zip(rows(recording), blocks(recording), strict=True):
+        record = {"timestamp": round(time_ns / 1e6), "input_length": inputs, "output_length": outputs}
+        yield f"{json.dumps(record | {'hash_ids': ids})}\n"

@@ -1,0 +1,115 @@
+"""Which format a file has, by what is in it; its name does not matter."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from servesim.workload.formats.azure import AZURE
+from servesim.workload.formats.burstgpt import BURSTGPT
+from servesim.workload.formats.faults import refuse
+from servesim.workload.formats.json_chunk import parsed
+from servesim.workload.formats.llmservingsim import LLMSERVINGSIM
+from servesim.workload.formats.mooncake import BLOCK_TOKENS, MOONCAKE
+from servesim.workload.formats.native import NATIVE
+from servesim.workload.formats.options import Options, TimedTrace
+from servesim.workload.formats.recording import Recording
+from servesim.workload.formats.sharegpt import SHAREGPT
+from servesim.workload.formats.source import Source
+from servesim.workload.formats.splitwise import SPLITWISE
+from servesim.workload.formats.vidur import VIDUR
+from servesim.workload.formats.vllm_bench import VLLM_BENCH
+from servesim.workload.formats.vllm_timed import VLLM_TIMED
+
+#: Rows that are looked at where two formats have the same keys.
+_LOOKED_AT = 100
+
+
+class Format(Protocol):
+    """A format that can be read."""
+
+    @property
+    def name(self) -> str:
+        """Its name as ``workload.format`` has it."""
+
+    @property
+    def layout(self) -> str:
+        """How such a file looks."""
+
+    def read(self, source: Source, options: Options) -> Recording:
+        """Read a file; ConfigError with all that is wrong with it."""
+
+
+FORMATS: dict[str, Format] = {
+    each.name: each
+    for each in (
+        AZURE,
+        MOONCAKE,
+        VLLM_TIMED,
+        BURSTGPT,
+        SHAREGPT,
+        VIDUR,
+        SPLITWISE,
+        LLMSERVINGSIM,
+        VLLM_BENCH,
+        NATIVE,
+    )
+}
+_OF_CSV = (AZURE, BURSTGPT, SPLITWISE, VIDUR, NATIVE)
+_OF_JSON = (LLMSERVINGSIM, MOONCAKE, VLLM_BENCH, NATIVE)
+
+
+def recognised(source: Source, options: Options) -> Format:
+    """Return the format of a file.
+
+    Raises ConfigError with all formats where it has none of them.
+    """
+    if source.is_parquet:
+        return NATIVE
+    letter = source.first_letter()
+    if not letter:
+        refuse(source.name, "is an empty file")
+    if letter == "[":
+        return SHAREGPT
+    if letter != "{":
+        header = next(csv.reader(source.first_lines(1), skipinitialspace=True), [])
+        return _of(_OF_CSV, [name.strip() for name in header], source)
+    if options.timed_trace != TimedTrace():
+        return VLLM_TIMED
+    record = parsed(source.first_lines(1)[0])
+    if not isinstance(record, dict):  # an object over several lines
+        return VLLM_BENCH
+    found = _of(_OF_JSON, list(record), source)
+    return _of_timestamps(source) if found is MOONCAKE else found
+
+
+def _of(formats: Iterable[Any], names: list[str], source: Source) -> Format:
+    """Return the first of these formats whose columns are there."""
+    found: Format | None = next((each for each in formats if each.claims(names)), None)
+    if found is None:
+        known = "".join(f"\n    {each.name}: {each.layout}" for each in FORMATS.values())
+        refuse(source.name, f"has none of the known layouts:{known}")
+    return found
+
+
+def _of_timestamps(source: Source) -> Format:
+    """Return Mooncake's format or vLLM's, which have the same keys, by the size of blocks or the times.
+
+    Blocks that fit the prompts say it; where there are none, or where both fit, a time that is no whole
+    number is not in milliseconds.
+    """
+    records = [row for row in map(parsed, source.first_lines(_LOOKED_AT)) if isinstance(row, dict)]
+    fits = {size: all(_fits(row, size) for row in records) for size in (BLOCK_TOKENS, 16)}
+    if fits[BLOCK_TOKENS] != fits[16]:
+        return MOONCAKE if fits[BLOCK_TOKENS] else VLLM_TIMED
+    fractions = any(isinstance(time := row.get("timestamp"), float) and time % 1 for row in records)
+    return VLLM_TIMED if fractions else MOONCAKE
+
+
+def _fits(record: dict[str, Any], size: int) -> bool:
+    """Tell whether a prompt may consist of blocks of a size, as many as it has."""
+    length, ids = record.get("input_length"), record.get("hash_ids")
+    if not isinstance(length, int) or not isinstance(ids, list):
+        return True
+    return len(ids) == -(-length // size)

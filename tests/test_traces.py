@@ -1,0 +1,177 @@
+"""`servesim trace`: what a trace is like, the same in another format, and a run's requests as a trace."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from servesim import load, run
+from servesim.cli import main
+from servesim.workload.formats import read
+from tests.browser import Open
+from tests.report.run.runs import SMALL
+from tests.shared import shared_data
+from tests.workload.formats.samples import SAMPLES, write
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """Four requests, one every 10 s, of 100 to 400 tokens in and 1 to 4 out."""
+    rows = "".join(f"{10 * row},{100 * (row + 1)},{row + 1}\n" for row in range(4))
+    (tmp_path / "trace.csv").write_text(f"sent_s,input_tokens,output_tokens\n{rows}")
+    return tmp_path / "trace.csv"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    run(load(*SMALL)).save(tmp_path / "run")
+    return tmp_path / "run"
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what was printed, in one line."""
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_a_trace_is_described(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", str(trace)]) == 0
+    said = told(capsys)
+    assert said.startswith("trace.csv: a trace of 4 requests")
+    assert "4, with 250 tokens in and 2.5 out on average, 1,000 and 10 in all" in said
+    assert "30 s at 0.1/s, at most 0.1/s over 30 s; squared coefficient of variation of the gaps 0 " in said
+    assert "tokens in 250 100" in said
+    assert "Notes read as native: sent_s (s), input_tokens, output_tokens" in said
+    assert "Prefixes" not in said
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_format_is_described_and_drawn(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(SAMPLES[name], tmp_path / "file")
+    assert main(["trace", str(path), "--out", str(tmp_path / "page.html")]) == 0
+    said = told(capsys)
+    assert f"read as {SAMPLES[name].format}" in said
+    assert ("Prefixes" in said) == (SAMPLES[name].ids is not None)
+    assert ("no times in the file" in said) == (SAMPLES[name].times_s is None)
+    for column in SAMPLES[name].unread:
+        assert column in said
+    assert "<h1>file</h1>" in (tmp_path / "page.html").read_text()
+
+
+def test_a_window_is_described(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", str(trace), "--start", "10", "--end", "30"]) == 0
+    assert "a trace of 2 requests" in told(capsys)
+
+
+def test_a_trace_becomes_another_format(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = trace.with_name("mine.jsonl")
+    assert main(["trace", str(trace), "--to", "mooncake", "--out", str(out)]) == 0
+    said = told(capsys)
+    assert said.startswith(f"{out}: 4 requests as mooncake read as native")
+    assert "blocks of 512 tokens are made up, and no two prompts share any" in said
+    assert json.loads(out.read_text().splitlines()[3]) == {
+        "timestamp": 30_000,
+        "input_length": 400,
+        "output_length": 4,
+        "hash_ids": [3],
+    }
+
+
+def test_what_is_lost_on_the_way_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(SAMPLES["burstgpt_6"], tmp_path / "file")
+    assert main(["trace", str(path), "--to", "vidur", "--out", str(tmp_path / "v.csv")]) == 0
+    said = told(capsys)
+    assert "left out, failed requests (0 response tokens): 1" in said
+    assert "not carried over: Model, Total tokens and Log Type" in said
+    assert "times count from the first request, which was recorded at 5 s" in said
+
+
+def test_the_requests_of_a_run_become_a_trace(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "mine.jsonl"
+    assert main(["trace", str(folder), "--to", "mooncake", "--out", str(out)]) == 0
+    recording = read(out)
+    sent = run(load(*SMALL)).requests.sort_values("request_id")
+    assert recording.input_tokens.tolist() == sent.input_tokens.tolist()
+    assert recording.output_tokens.tolist() == sent.output_tokens.tolist()
+    assert recording.time_ns / 1e9 == pytest.approx(sent.sent_s - sent.sent_s.min(), abs=1e-3)
+    assert recording.blocks is not None
+    assert len(set(recording.blocks.ids.tolist())) == len(recording.blocks.ids)
+
+
+def test_requests_past_the_horizon_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(load(*SMALL, "horizon_s=2")).save(tmp_path / "run")
+    arguments = ["trace", str(tmp_path / "run"), "--to", "native", "--out", str(tmp_path / "t.parquet")]
+    assert main(arguments) == 0
+    assert "past the horizon, so never sent, and left out: " in told(capsys)
+
+
+def test_a_timed_trace_is_read_as_it_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t").write_text('{"at": 2, "in": 5, "out": 1}\n{"at": 4, "in": 5, "out": 1}\n')
+    labels = {"label-timestamp": "at", "label-input-length": "in", "label-output-length": "out"}
+    flags = [f"--timed-trace-{name}={value}" for name, value in (labels | {"sec-multiplier": "60"}).items()]
+    assert main(["trace", str(tmp_path / "t"), *flags]) == 0
+    assert "120 s at" not in (said := told(capsys))
+    assert "2 min at" in said
+    assert "read as vllm_timed: at (units of 60 s), in, out" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "FILE: is missing: a trace, or the folder"),
+        (["nowhere"], "FILE = 'nowhere': no such file"),
+        (["{trace}", "{trace}"], "see servesim trace --help"),
+        (["{trace}", "--to", "mooncake"], "--out: is missing: the file to be written as mooncake"),
+        (["{trace}", "--to", "sharegpt", "--out", "x"], "--to = 'sharegpt': must be azure, mooncake,"),
+        (["{trace}", "--format", "csv"], "--format = 'csv': must be auto, azure,"),
+        (["{trace}", "--format", "azure"], "must name the columns TIMESTAMP, ContextTokens and"),
+        (
+            ["{trace}", "--start", "31"],
+            "--start = 31.0: no request is in the window up to --end",
+        ),
+        (["{trace}", "--start", "nan"], "--start = nan: must be a number"),
+        (["{trace}", "--characters-per-token", "0"], "--characters-per-token = 0.0: must be at least 0.1"),
+        (
+            ["{trace}", "--timed-trace-chunk-hash-size", "0"],
+            "--timed-trace-chunk-hash-size = 0: must be at least 1",
+        ),
+        (
+            ["{trace}", "--tokenizer", "t.json"],
+            "--tokenizer = 't.json': is for traces in the format sharegpt",
+        ),
+        (
+            ["{trace}", "--timed-trace-chunk-hash-size", "9"],
+            "--timed-trace: is for traces in the format vllm",
+        ),
+        (["{trace}", "--to", "native", "--out", "x.txt"], "--out = 'x.txt': must end in .csv"),
+    ],
+)
+def test_bad_input_is_refused(
+    arguments: list[str], words: str, trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["trace", *(word.format(trace=trace) for word in arguments)]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_bad_rows_are_told_with_their_lines(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace.write_text(trace.read_text() + "40,0,1\n")
+    assert main(["trace", str(trace)]) == 1
+    assert "FILE, line 6, input_tokens = '0': must be a whole number from 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_a_browser_draws_a_trace(mode: str, tmp_path: Path, open_page: Open) -> None:
+    path = shared_data("traces", "mooncake_synthetic.jsonl.gz")
+    assert main(["trace", str(path), "--out", str(tmp_path / "page.html")]) == 0
+    opened = open_page(tmp_path / "page.html", mode)
+    opened.check()
+    [rate] = opened.named("requests/s")
+    assert sum(rate["y"][:-1]) * 10 == pytest.approx(3_993)  # bins of 10 s; the last level is drawn twice
+
+
+@pytest.mark.parametrize("name", ["azure_2023", "sharegpt", "native_csv", "mooncake_without_blocks"])
+def test_a_browser_draws_small_traces(name: str, tmp_path: Path, open_page: Open) -> None:
+    path = write(SAMPLES[name], tmp_path / "file")
+    assert main(["trace", str(path), "--out", str(tmp_path / "page.html")]) == 0
+    open_page(tmp_path / "page.html").check()

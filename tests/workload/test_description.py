@@ -1,0 +1,96 @@
+"""What a trace is told to be like is what it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from servesim.workload.description import MOST_BINS, Description
+from servesim.workload.formats import Recording, read
+from tests.shared import shared_data
+from tests.workload.formats.recordings import blocks_of, listed, recordings
+from tests.workload.theory import SIGMAS
+
+
+def timed(times_s: list[float]) -> Description:
+    ones = np.ones(len(times_s), dtype=np.int64)
+    return Description(Recording(np.array([round(time * 1e9) for time in times_s]), ones, ones, "made"))
+
+
+@given(recordings())
+def test_every_request_and_token_is_in_one_bin(recording: Recording) -> None:
+    description = Description(recording)
+    assert description.per_bin().sum() == recording.size
+    assert description.per_bin(description.recording.input_tokens).sum() == description.inputs.total
+    assert len(description.per_bin()) <= MOST_BINS + 1
+    assert description.peak_rps * description.bin_s * len(description.per_bin()) >= recording.size * 0.999
+
+
+def test_a_metronome_has_no_variation() -> None:
+    description = timed([0.0, 0.5, 1.0, 1.5, 2.0])
+    assert (description.rate_rps, description.gap_scv, description.span_s) == (2.0, 0.0, 2.0)
+
+
+def test_poisson_arrivals_have_a_squared_coefficient_of_variation_of_1() -> None:
+    count = 100_000
+    gaps = np.random.default_rng(1).standard_exponential(count)
+    scv = timed(np.cumsum(gaps).tolist()).gap_scv
+    error = (4 / count) ** 0.5  # by the delta method, of gaps with central moments 1, 2 and 9
+    assert scv == pytest.approx(1.0, abs=SIGMAS * error)
+
+
+def test_one_moment_has_no_rate() -> None:
+    description = timed([3.0, 3.0])
+    assert (description.rate_rps, description.gap_scv, description.same_time) == (None, None, 1)
+
+
+def test_the_peak_is_that_of_the_fullest_bin() -> None:
+    """Two in each of 60 seconds, and three more in one."""
+    description = timed([*np.arange(0, 60, 0.5), 30.2, 30.3, 30.4])
+    assert description.bin_s == 5.0
+    assert description.peak_rps == (10 + 3) / 5.0
+
+
+def test_a_week_has_bins_that_a_clock_shows() -> None:
+    times_s = np.linspace(0, 1, 2000)
+    assert timed((times_s * 7 * 86_400).tolist()).bin_s == 7200.0
+    assert timed((times_s * 3 * 365 * 86_400).tolist()).bin_s == 10 * 86_400.0
+
+
+@given(recordings())
+def test_blocks_are_found_after_those_before_them(recording: Recording) -> None:
+    """Against a set of all blocks that were seen, request by request."""
+    description = Description(recording)
+    assert description.reuse is not None
+    assert description.recording.blocks is not None
+    seen: set[int] = set()
+    for ids, found in zip(listed(description.recording.blocks), description.reuse.found, strict=True):
+        leading = 0
+        for one in ids:
+            if one not in seen:
+                break
+            leading += 1
+        assert found == leading or len(set(ids)) < len(ids)
+        seen.update(ids)
+
+
+def test_what_prompts_share_in_tokens_ends_with_the_prompt() -> None:
+    ones = np.ones(2, dtype=np.int64)
+    blocks = blocks_of([[1, 2], [1, 2]], 512)
+    reuse = Description(Recording(ones, np.array([600, 600]), ones, "made", blocks=blocks)).reuse
+    assert reuse is not None
+    assert (reuse.found.tolist(), reuse.tokens.tolist(), reuse.share) == ([0, 2], [0, 600], 0.5)
+
+
+def test_azures_traces_are_as_bursty_as_they_are_known_to_be() -> None:
+    known = {"code": 173, "conv": 1.2}
+    for name, scv in known.items():
+        description = Description(read(shared_data("traces", f"AzureLLMInferenceTrace_{name}.csv")))
+        assert description.gap_scv == pytest.approx(scv, rel=0.05)
+
+
+def test_mooncakes_prompts_share_what_a_count_of_unique_blocks_says() -> None:
+    description = Description(read(shared_data("traces", "mooncake_synthetic.jsonl.gz")))
+    assert description.reuse is not None
+    assert description.reuse.share == pytest.approx(1 - 43_924 / 121_877)
