@@ -115,6 +115,9 @@ def _source(workload: Mapping[str, Any]) -> str:
     if workload["kind"] == "trace":
         times = "" if workload["rate_scale"] == 1 else f"{workload['rate_scale']:g} times "
         return f"{workload['path']} at {times}its recorded rate"
+    if workload["kind"] == "replay":
+        users = workload["concurrency"]
+        return f"{workload['source']}, {'at its recorded times' if users is None else f'{users:,} users'}"
     arrivals = dict(workload["arrivals"])
     kind = arrivals.pop("kind")
     return f"{kind} ({', '.join(f'{key}={typed(value)}' for key, value in arrivals.items())})"

@@ -1,0 +1,83 @@
+"""Replays: the requests of measured runs, simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from servesim.check import ConfigError, Problem
+from servesim.config.loading import load
+from servesim.results.result import Result
+from servesim.scenario import Scenario
+from servesim.simulation import run
+from servesim.validate.measured import Measured
+from servesim.validate.simulated import observed
+from servesim.workload.replay import Replay
+
+
+def replay(measured: Measured, overrides: Sequence[str] = (), config_dir: Path | None = None) -> Result:
+    """Simulate a measured run's requests on the configuration that overrides describe.
+
+    Raises:
+        ConfigError: listing what is wrong with the configuration.
+    """
+    return run(replayed(base(overrides, config_dir), measured))
+
+
+def base(overrides: Sequence[str], config_dir: Path | None = None) -> Scenario:
+    """Return the scenario that replays run on; the workload in it is only a place holder.
+
+    Raises:
+        ConfigError: listing what is wrong, traffic of its own included.
+    """
+    own = [text for text in overrides if text.partition("=")[0].split("/")[0].split(".")[0] == "workload"]
+    found = [Problem(text, None, "the measured run has its own traffic") for text in own]
+    found += [
+        Problem(text, None, "a replay goes on until its last request has ended")
+        for text in overrides
+        if text.startswith("horizon_s=")
+    ]
+    try:
+        scenario = load(*(text for text in overrides if text not in own), config_dir=config_dir)
+    except ConfigError as error:
+        raise ConfigError([*found, *error.problems]) from error
+    if found:
+        raise ConfigError(found)
+    return scenario
+
+
+def replayed(scenario: Scenario, measured: Measured) -> Scenario:
+    """Return the scenario with the traffic of a measured run.
+
+    A run whose requests were all due at once and whose client limited how many were under way is replayed
+    as the closed loop that it was; any other one at its recorded times of sending.
+    """
+    workload = Replay(
+        measured.sent_s,
+        measured.input_tokens,
+        measured.output_tokens,
+        source=measured.source,
+        concurrency=measured.max_concurrency if measured.closed_loop else None,
+    )
+    return replace(scenario, workload=workload)
+
+
+def simulated(scenario: Scenario, measured: Sequence[Measured], jobs: int = 1) -> list[Measured]:
+    """Return for each measured run the simulated one; ``jobs`` processes, -1 for one per core.
+
+    Raises:
+        ConfigError: the scenario has problems.
+        StalledError: a simulated cluster cannot make progress.
+    """
+    import joblib  # a tenth of a second, which one replay need not wait for
+
+    scenarios = [replayed(scenario, each) for each in measured]
+    if jobs == 1 or len(scenarios) == 1:
+        return [_observed(each) for each in scenarios]
+    done: list[Measured] = joblib.Parallel(jobs)(joblib.delayed(_observed)(each) for each in scenarios)
+    return done
+
+
+def _observed(scenario: Scenario) -> Measured:
+    return observed(run(scenario))
