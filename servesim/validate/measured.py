@@ -23,6 +23,9 @@ STATISTICS = ("mean", "p50", "p90", "p99")
 #: Rates of a run: successful requests, and their output tokens, per second of its span.
 THROUGHPUT, RATES = "throughput", ("requests", "output_tokens")
 
+Figure = tuple[str, str]
+"""A metric and a statistic of it: ("ttft", "p50"), ("throughput", "requests")."""
+
 
 @dataclass(frozen=True, eq=False)
 class Measured:

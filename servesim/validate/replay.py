@@ -25,26 +25,39 @@ def replay(measured: Measured, overrides: Sequence[str] = (), config_dir: Path |
     return run(replayed(base(overrides, config_dir), measured))
 
 
-def base(overrides: Sequence[str], config_dir: Path | None = None) -> Scenario:
-    """Return the scenario that replays run on; the workload in it is only a place holder.
+def base(
+    overrides: Sequence[str], config_dir: Path | None = None, users: Sequence[str] | None = None
+) -> Scenario:
+    """Return the scenario that measured runs are simulated on.
+
+    Its workload is only a place holder, or made of ``users``: overrides that make a closed loop, of whose
+    arrivals further ones may set every key but the concurrency.
 
     Raises:
         ConfigError: listing what is wrong, traffic of its own included.
     """
-    own = [text for text in overrides if text.partition("=")[0].split("/")[0].split(".")[0] == "workload"]
-    found = [Problem(text, None, "the measured run has its own traffic") for text in own]
-    found += [
-        Problem(text, None, "a replay goes on until its last request has ended")
-        for text in overrides
-        if text.startswith("horizon_s=")
-    ]
+    found = [problem for text in overrides if (problem := _problem(text, users is not None))]
+    refused = {problem.path for problem in found}
     try:
-        scenario = load(*(text for text in overrides if text not in own), config_dir=config_dir)
+        kept = [text for text in overrides if text not in refused]
+        scenario = load(*(users or ()), *kept, config_dir=config_dir)
     except ConfigError as error:
         raise ConfigError([*found, *error.problems]) from error
     if found:
         raise ConfigError(found)
     return scenario
+
+
+def _problem(override: str, closed: bool) -> Problem | None:
+    """Return what is wrong with an override where a measured run says the traffic."""
+    key = override.partition("=")[0]
+    if key == "horizon_s":
+        return Problem(override, None, "a replay goes on until its last request has ended")
+    if closed and key.startswith("workload.arrivals.") and key != "workload.arrivals.concurrency":
+        return None
+    if key.split("/")[0].split(".")[0] == "workload":
+        return Problem(override, None, "the measured run has its own traffic")
+    return None
 
 
 def replayed(scenario: Scenario, measured: Measured) -> Scenario:
