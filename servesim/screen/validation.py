@@ -50,7 +50,7 @@ def print_validation(
     """
     parts: list[tuple[str, RenderableType | str]] = [
         ("Simulated", what(scenario)),
-        ("Measured", "\n".join(map(how, (each.measured for each in comparisons)))),
+        ("Measured", measured(comparisons)),
     ]
     if len(comparisons) == 1:
         parts += [("Figures", _figures(comparisons[0])), ("Requests", _requests(comparisons[0]))]
@@ -68,7 +68,7 @@ def print_points(
     """Print the errors of closed-loop points: of all, by tensor parallelism and by users."""
     points = simulated.points
     parts: list[tuple[str, RenderableType | str]] = [
-        ("Simulated", what(scenario)),
+        ("Simulated", what_points(simulated, scenario)),
         ("Measured", f"{points.source}: {counted(len(points.points), 'closed-loop point')}"),
         ("Errors", _scores(simulated)),
     ]
@@ -81,6 +81,38 @@ def what(scenario: Mapping[str, Any]) -> str:
     hardware = listed((f"{count} x {gpu}" for gpu, count in gpus(scenario).items()), "and")
     kind = scenario["scheduler"]["kind"]
     return f"{scenario['model']['name']} on {hardware}: {cluster(scenario, None)}; scheduler {kind}"
+
+
+def what_points(simulated: Simulated, scenario: Mapping[str, Any]) -> str:
+    """Tell what was simulated of points whose rows say their tensor parallelism."""
+    if len({point.tp for point in simulated.points.points}) == 1:
+        return what(scenario)
+    pool, kind = scenario["cluster"], scenario["scheduler"]["kind"]
+    replicas = counted(pool["replicas"], "replica") if "replicas" in pool else "two pools"
+    gpu = "+".join(gpus(scenario))
+    return (
+        f"{scenario['model']['name']} on {gpu}: {replicas} of as many GPUs as each row says; scheduler {kind}"
+    )
+
+
+def measured(comparisons: Sequence[Comparison]) -> str:
+    """Tell what was measured: the one run, or what several of them have in common."""
+    runs = [each.measured for each in comparisons]
+    if len(runs) == 1:
+        return how(runs[0])
+    total = counted(sum(run.requests for run in runs), "request")
+    return (
+        f"{counted(len(runs), 'run')}, {total} ({listed(dict.fromkeys(run.format for run in runs), 'and')})"
+    )
+
+
+def short_names(comparisons: Sequence[Comparison]) -> list[str]:
+    """Return what runs are called side by side: without the name of a file that all come from."""
+    names = [each.measured.source for each in comparisons]
+    files = {name.partition(" ")[0] for name in names}
+    if len(names) > 1 and len(files) == 1 and all(" " in name for name in names):
+        return [name.partition(" ")[2] for name in names]
+    return names
 
 
 def how(run: Measured) -> str:
@@ -108,16 +140,22 @@ def knee_line(knee: Knee) -> str:
 
 
 def notes(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Yield what to know when reading the figures; of several runs, whose it is."""
-    for each in comparisons:
-        start = "" if len(comparisons) == 1 else f"{each.measured.source}: "
-        for note in each.measured.notes:
-            yield f"{start}{note}"
-        if each.measured.failed:
-            yield f"{start}{counted(each.measured.failed, 'request')} failed when measured: left out"
-        if each.simulated.failed:
-            lost = counted(each.simulated.failed, "request")
-            yield f"{start}{lost} did not complete when simulated: in no figure of it"
+    """Yield what to know when reading the figures; of several runs, whose it is unless it is of all."""
+    found: dict[str, list[str]] = {}
+    for name, each in zip(short_names(comparisons), comparisons, strict=True):
+        for note in _notes(each):
+            found.setdefault(note, []).append(name)
+    for note, names in found.items():
+        yield note if len(names) == len(comparisons) else f"{listed(names, 'and')}: {note}"
+
+
+def _notes(comparison: Comparison) -> Iterator[str]:
+    yield from comparison.measured.notes
+    if comparison.measured.failed:
+        yield f"{counted(comparison.measured.failed, 'request')} failed when measured: left out"
+    if comparison.simulated.failed:
+        lost = counted(comparison.simulated.failed, "request")
+        yield f"{lost} did not complete when simulated: in none of its figures"
 
 
 def failures(simulated: Simulated) -> Iterator[str]:
@@ -178,15 +216,19 @@ def _by_load(comparison: Comparison) -> Table | str:
 
 
 def _series(comparisons: Sequence[Comparison]) -> Table:
-    """Return one row for each run, by rate or users where all have them."""
+    """Return one row for each run, with its rate or its users."""
     there = [figure for figure in SERIES if any(figure in each.figures for each in comparisons)]
-    table = _columns("", "n", "rate or users", *(title_of(figure).partition(" (")[0] for figure in there))
-    for each in comparisons:
-        run = each.measured
-        load = f"{run.max_concurrency:,} users" if run.closed_loop else f"{number(run.offered_rps)}/s"
+    titles = (title_of(figure).partition(" (")[0].replace(" ", "\n") for figure in there)
+    table = _columns("", "n", "sent", *titles)
+    for name, each in zip(short_names(comparisons), comparisons, strict=True):
         errors = (signed_percent(each.error(*figure)) for figure in there)
-        table.add_row(run.source, f"{run.requests:,}", load, *errors)
+        table.add_row(name, f"{each.measured.requests:,}", load_of(each.measured), *errors)
     return table
+
+
+def load_of(run: Measured) -> str:
+    """Return how densely requests were sent: so many a second, or by so many users."""
+    return f"{run.max_concurrency:,} users" if run.closed_loop else f"{number(run.offered_rps)}/s"
 
 
 def _scores(simulated: Simulated) -> Table:
@@ -197,7 +239,9 @@ def _scores(simulated: Simulated) -> Table:
         if name and len({key[2] for key in scores}) < 2:
             continue
         for key, row in scores.items():
-            group = f"{name}={key[2]:g}" if name else "all"
+            group = (
+                (f"{name}={key[2]:g}" if name != "concurrency" else f"{key[2]:,} users") if name else "all"
+            )
             figure = str(key[0]), str(key[1])
             errors = (share(row.mape), share(row.mdape), signed_percent(row.bias))
             table.add_row(title_of(figure).partition(" (")[0], group, f"{row.n:,}", *errors)

@@ -31,6 +31,8 @@ USERS = (
     *("workload/arrivals=closed_loop", "workload.arrivals.concurrency=1"),
     *("workload/lengths=fixed", "workload.lengths.input=1", "workload.lengths.output=1"),
 )
+#: The scenario for each tensor parallelism, or what is wrong with it.
+Bases = dict[int | None, Scenario | ConfigError]
 #: Requests that each user sends, and the fewest of a run: so many that a steady part can be found.
 REQUESTS_PER_USER, FEWEST = 5, 20
 #: Columns of the table of errors, one row for each point and figure.
@@ -75,7 +77,8 @@ class Simulated:
     def scores(self, *by: str) -> dict[tuple[object, ...], Scores]:
         """Return the scores of each metric and statistic, or of each value of further columns in it."""
         groups = self.table.groupby(["metric", "statistic", *by], sort=False, dropna=False)
-        return {key: scored(each.error.to_numpy(float)) for key, each in groups}
+        found = {key: scored(each.error.to_numpy(float)) for key, each in groups}
+        return dict(sorted(found.items(), key=lambda item: item[0][2:]))  # figures keep the table's order
 
     @property
     def failed(self) -> dict[int, str]:
@@ -105,23 +108,54 @@ def simulate_points(
     Raises:
         ConfigError: no point can be run, listing what is wrong.
     """
-    scenarios = _scenarios(points, overrides, config_dir)
+    scenarios = bases(points, overrides, config_dir)
+    return simulate(points, scenarios, requests_per_user, jobs, progress)
+
+
+def simulate(
+    points: Points,
+    scenarios: Bases,
+    requests_per_user: int = REQUESTS_PER_USER,
+    jobs: int = -1,
+    progress: Progress | None = None,
+) -> Simulated:
+    """Run every point on the scenario of its tensor parallelism; see :func:`simulate_points`.
+
+    Raises:
+        ConfigError: there is no scenario at all.
+    """
     found = [each for each in scenarios.values() if isinstance(each, Scenario)]
     if not found:
         raise next(each for each in scenarios.values() if isinstance(each, ConfigError))
     outcomes: dict[str, Outcome] = {}
-    jobs_of = []
+    waiting = []
     for number, point in enumerate(points.points):
         scenario = scenarios[point.tp]
         if isinstance(scenario, Scenario):
-            jobs_of.append((str(number), at_point(scenario, point, requests_per_user)))
+            waiting.append((str(number), at_point(scenario, point, requests_per_user)))
         else:
             outcomes[str(number)] = Outcome.failed(str(scenario))
-    for key, outcome, _ in run_all(jobs_of, jobs, None):
+    for key, outcome, _ in run_all(waiting, jobs, None):
         outcomes[key] = outcome
         if progress is not None:
             progress(len(outcomes), len(points.points))
     return Simulated(points, [outcomes[str(number)] for number in range(len(points.points))], found[0])
+
+
+def bases(points: Points, overrides: Sequence[str], config_dir: Path | None = None) -> Bases:
+    """Return the scenario of each tensor parallelism of a table, or why there is none.
+
+    Parameters that are to be varied over the same points are replaced in these.
+    """
+    own = says_tensor_parallel(overrides)
+    found: dict[int | None, Scenario | ConfigError] = {}
+    for tp in dict.fromkeys(point.tp for point in points.points):
+        size = [] if own or tp is None else [f"cluster.tensor_parallel_size={tp}"]
+        try:
+            found[tp] = base([*overrides, *size], config_dir, USERS)
+        except ConfigError as error:
+            found[tp] = error
+    return found
 
 
 def at_point(scenario: Scenario, point: Point, requests_per_user: int = REQUESTS_PER_USER) -> Scenario:
@@ -147,21 +181,6 @@ def scored(errors: np.ndarray) -> Scores:
         return Scores(0, np.nan, np.nan, np.nan)
     sizes = np.abs(known)
     return Scores(len(known), float(sizes.mean()), float(np.median(sizes)), float(known.mean()))
-
-
-def _scenarios(
-    points: Points, overrides: Sequence[str], config_dir: Path | None
-) -> dict[int | None, Scenario | ConfigError]:
-    """Return the scenario of each tensor parallelism of a table, or why there is none."""
-    own = says_tensor_parallel(overrides)
-    found: dict[int | None, Scenario | ConfigError] = {}
-    for tp in dict.fromkeys(point.tp for point in points.points):
-        size = [] if own or tp is None else [f"cluster.tensor_parallel_size={tp}"]
-        try:
-            found[tp] = base([*overrides, *size], config_dir, USERS)
-        except ConfigError as error:
-            found[tp] = error
-    return found
 
 
 def _figure(outcome: Outcome, figure: Figure) -> float | None:

@@ -63,7 +63,7 @@ def over_time(comparison: Comparison, metric: str) -> go.Figure:
             x=sent_s[kept],
             y=unit.scale * values[kept],
             mode="markers",
-            name=f"{name}, requests",
+            showlegend=False,
             marker={"color": faint(hue, 0.45), "size": 4},
             hoverinfo="skip",
         )
@@ -72,7 +72,7 @@ def over_time(comparison: Comparison, metric: str) -> go.Figure:
             x=middles,
             y=unit.scale * medians,
             mode="lines",
-            name=f"{name}, median",
+            name=name,
             line={"color": hue, "width": 2.5, "dash": dash},
             hovertemplate="%{y:,.4r} " + unit.unit + f"<extra>{name}</extra>",
         )

@@ -15,11 +15,13 @@ from servesim.report.validation.charts import SIDES, by_load, distributions, ove
 from servesim.report.validation.tables import figures_table, load_table, series_table, verdict_table
 from servesim.screen.errors import unit_of
 from servesim.screen.figures import counted
-from servesim.screen.validation import how, knee_line, notes, what
+from servesim.screen.validation import knee_line, measured, notes, short_names, what
 from servesim.validate.compare import Comparison
 from servesim.validate.measured import METRICS
 from servesim.validate.series import TAIL, Knee
 from servesim.validate.tolerance import Verdict
+
+_OVER_TIME = "Points are requests; lines are medians of equally many requests each."
 
 
 def runs_page(
@@ -37,73 +39,73 @@ def runs_page(
         sections.append(Section("Rates", list(_rates(comparisons, knee))))
     sections += [section for section in _details(comparisons) if section.parts]
     if not one:
-        tables = [figures_table(each, each.measured.source, folded=True) for each in comparisons]
+        named = zip(short_names(comparisons), comparisons, strict=True)
+        tables = [figures_table(each, name, folded=True) for name, each in named]
         sections.append(Section("Every figure", tables))
     return Page(_title(comparisons), list(_lead(comparisons, scenario)), sections, _notes(comparisons))
 
 
 def _title(comparisons: Sequence[Comparison]) -> str:
-    name = comparisons[0].measured.source
-    others = counted(len(comparisons) - 1, "further run")
-    return f"{name}{f' and {others}' if len(comparisons) > 1 else ''}: measured and simulated"
+    files = list(dict.fromkeys(each.measured.source.partition(" ")[0] for each in comparisons))
+    others = f" and {counted(len(files) - 1, 'further file')}" if len(files) > 1 else ""
+    return f"{files[0]}{others}: measured and simulated"
 
 
 def _lead(comparisons: Sequence[Comparison], scenario: Mapping[str, Any]) -> Iterator[str]:
-    for each in comparisons[:3]:
-        yield f"Measured: {how(each.measured)}."
-    if len(comparisons) > 3:
-        yield f"Measured, too: {counted(len(comparisons) - 3, 'further run')}."
+    yield f"Measured: {measured(comparisons)}."
     yield f"Simulated: {what(scenario)}; the same requests, sent at the same times or by as many users."
 
 
 def _notes(comparisons: Sequence[Comparison]) -> list[str]:
-    found = [f"{note[0].upper()}{note[1:]}." for note in notes(comparisons)]
+    found = [f"{note}." for note in notes(comparisons)]
     return [*found, "Times as a client sees them, defined as vllm bench serve defines them."]
 
 
 def _details(comparisons: Sequence[Comparison]) -> Iterator[Section]:
     """Yield distributions, the course over time and errors by load, of each run that has requests."""
-    detailed = [each for each in comparisons if each.ks]
-    yield Section(
-        "Distributions",
-        [
-            _one_or_each(title, found)
-            for metric in METRICS
-            if (found := {_name(each): distributions(each, metric) for each in detailed if metric in each.ks})
-            for title in [f"{unit_of(metric).title}, cumulative distribution"]
-        ],
-    )
-    timed = [each for each in detailed if each.measured.sent_s[-1] > each.measured.sent_s[0]]
+    named = dict(zip(short_names(comparisons), comparisons, strict=True))
+    detailed = {name: each for name, each in named.items() if each.ks}
+    yield Section("Distributions", list(_distributions(detailed)))
+    timed = {
+        name: each for name, each in detailed.items() if each.measured.sent_s[-1] > each.measured.sent_s[0]
+    }
     yield Section(
         "Over time",
         [
-            _one_or_each(
-                f"{unit_of(metric).title} over time", found, "Medians of equally many requests each."
-            )
+            _one_or_each(f"{unit_of(metric).title} over time", found, _OVER_TIME)
             for metric in ("ttft", "tpot")
-            if (found := {_name(each): over_time(each, metric) for each in timed if metric in each.ks})
+            if (found := {name: over_time(each, metric) for name, each in timed.items() if metric in each.ks})
         ],
     )
-    loaded = [each for each in detailed if len(each.by_load()) > 1]
+    loaded = {name: each for name, each in detailed.items() if len(each.by_load()) > 1}
     charts: list[Part] = [
         _one_or_each(f"{unit_of(metric).title} by load", found)
         for metric in ("ttft", "tpot")
-        if (found := {_name(each): by_load(each.by_load(), metric) for each in loaded})
+        if (found := {name: by_load(each.by_load(), metric) for name, each in loaded.items()})
     ]
-    tables: list[Part] = [load_table(loaded[0])] if len(comparisons) == 1 and loaded else []
+    tables: list[Part] = [load_table(each) for each in loaded.values()] if len(comparisons) == 1 else []
     yield Section("Load", [*charts, *tables])
 
 
-def _one_or_each(title: str, figures: Mapping[str, go.Figure], caption: str = "") -> Chart | Choice:
+def _distributions(comparisons: Mapping[str, Comparison]) -> Iterator[Chart | Choice]:
+    """Yield the distributions of each latency; where there is no other beside the last, it is wide."""
+    there = [metric for metric in METRICS if any(metric in each.ks for each in comparisons.values())]
+    for metric in there:
+        figures = {
+            name: distributions(each, metric) for name, each in comparisons.items() if metric in each.ks
+        }
+        title = f"{unit_of(metric).title}, cumulative distribution"
+        yield _one_or_each(title, figures, wide=metric == there[-1] and len(there) % 2 == 1)
+
+
+def _one_or_each(
+    title: str, figures: Mapping[str, go.Figure], caption: str = "", wide: bool = False
+) -> Chart | Choice:
     """Return a chart, or one for each of several runs to choose from."""
     charts = [Chart(name, figure, caption) for name, figure in figures.items()]
     if len(charts) == 1:
-        return Chart(title, charts[0].figure, caption)
-    return Choice(title, charts)
-
-
-def _name(comparison: Comparison) -> str:
-    return comparison.measured.source
+        return Chart(title, charts[0].figure, caption, wide)
+    return Choice(title, charts, wide)
 
 
 def _rates(comparisons: Sequence[Comparison], knee: Knee | None) -> Iterator[Chart]:

@@ -16,10 +16,13 @@ from servesim.report.validation.charts import diagonal
 from servesim.report.validation.tables import verdict_table
 from servesim.screen.errors import share, signed_percent, title_of, told, unit_of
 from servesim.screen.figures import counted
-from servesim.screen.validation import failures, what
+from servesim.screen.validation import failures, what_points
 from servesim.validate.closed_loop import Simulated
 from servesim.validate.measured import Figure
 from servesim.validate.tolerance import Verdict
+
+#: Rows of a table that is seen at once; a longer one waits until it is asked for.
+_MOST_OPEN = 12
 
 
 def points_page(simulated: Simulated, scenario: Mapping[str, Any], verdicts: Sequence[Verdict]) -> Page:
@@ -27,14 +30,14 @@ def points_page(simulated: Simulated, scenario: Mapping[str, Any], verdicts: Seq
     points = simulated.points
     lead = [
         f"Measured: {points.source}, {counted(len(points.points), 'closed-loop point')}.",
-        f"Simulated: {what(scenario)}; each point with its own users, lengths and tensor parallelism.",
+        f"Simulated: {what_points(simulated, scenario)}; each point with its own users and lengths.",
         "An error is simulated / measured - 1.",
     ]
     sections = [
         Section("Errors", [*([verdict_table(verdicts)] if verdicts else []), *_tables(simulated)]),
         Section("Points", [*_charts(simulated), _all_points(simulated)]),
     ]
-    notes = [f"{note[0].upper()}{note[1:]}." for note in (*points.notes, *failures(simulated))]
+    notes = [f"{note}." for note in (*points.notes, *failures(simulated))]
     return Page(f"{points.source}: measured and simulated", lead, sections, notes)
 
 
@@ -61,7 +64,11 @@ def _tables(simulated: Simulated) -> Iterator[Table]:
         headings = ["", *([{"tp": "GPUs", "concurrency": "users"}[name]] if name else [])]
         caption = "MAPE and MdAPE: mean and median of the absolute errors; bias: mean of the errors."
         yield Table(
-            title, [*headings, "n", "MAPE", "MdAPE", "bias"], rows, "" if name else caption, folded=bool(name)
+            title,
+            [*headings, "n", "MAPE", "MdAPE", "bias"],
+            rows,
+            "" if name else caption,
+            folded=len(rows) > _MOST_OPEN,
         )
 
 
@@ -108,13 +115,16 @@ def _against(rows: pd.DataFrame, figure: Figure) -> go.Figure:
 
 def _errors(rows: pd.DataFrame) -> go.Figure:
     users = rows.concurrency.to_numpy(float)
+    ends = [float(users.min()) / 1.15, float(users.max()) * 1.15]
+    axis = logarithmic(ends, range=[log10(end) for end in ends])
+    if len(known := np.unique(users)) <= _MOST_OPEN:
+        axis |= {"tickvals": known.tolist(), "ticktext": [f"{each:,.0f}" for each in known]}
     drawn = blank(
         x="Users",
         y="Error",
-        xaxis=logarithmic([users.min() / 1.15, users.max() * 1.15]),
+        xaxis=axis,
         yaxis={"tickformat": "+.0%"},
     )
-    ends = [users.min() / 1.15, users.max() * 1.15]
     drawn.add_scatter(
         x=ends,
         y=[0, 0],

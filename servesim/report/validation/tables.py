@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from servesim.report.page import Table
 from servesim.report.validation.charts import bands
 from servesim.screen.errors import share, signed_percent, title_of, told
-from servesim.screen.figures import number
-from servesim.screen.validation import SERIES
+from servesim.screen.validation import SERIES, load_of, short_names
 from servesim.validate.compare import Comparison
 from servesim.validate.tolerance import Verdict
 
@@ -68,12 +67,10 @@ def series_table(comparisons: Sequence[Comparison]) -> Table:
     """Return the errors of several runs, one row each."""
     there = [figure for figure in SERIES if any(figure in each.figures for each in comparisons)]
     rows = []
-    for each in comparisons:
-        run = each.measured
-        load = f"{run.max_concurrency:,} users" if run.closed_loop else f"{number(run.offered_rps)}/s"
+    for name, each in zip(short_names(comparisons), comparisons, strict=True):
         errors = (signed_percent(each.error(*figure)) for figure in there)
-        rows.append([run.source, f"{run.requests:,}", load, *errors])
-    headings = ("run", "n", "rate or users", *(title_of(figure).partition(" (")[0] for figure in there))
+        rows.append([name, f"{each.measured.requests:,}", load_of(each.measured), *errors])
+    headings = ("run", "n", "sent", *(title_of(figure).partition(" (")[0] for figure in there))
     return Table("Errors of each run", headings, rows, "Error: simulated / measured - 1.")
 
 
