@@ -113,6 +113,17 @@ class Measured:
         return (self.requests - 1) / span_s if span_s > 0 else None
 
     @property
+    def due_s(self) -> Floats | None:
+        """Return when each request was due, had the client not held it back; None where that is not known.
+
+        It is where the client limits how many are under way and the file says what each waited for it.
+        """
+        if self.max_concurrency is None or self.client_queue_s is None or self.closed_loop:
+            return None
+        due_s: Floats = np.maximum.accumulate(np.maximum(self.sent_s - self.client_queue_s, 0.0))
+        return due_s
+
+    @property
     def closed_loop(self) -> bool:
         """Tell whether its users sent, each the next request when the last had ended.
 

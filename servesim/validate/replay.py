@@ -63,17 +63,23 @@ def _problem(override: str, closed: bool) -> Problem | None:
 def replayed(scenario: Scenario, measured: Measured) -> Scenario:
     """Return the scenario with the traffic of a measured run.
 
-    A run whose requests were all due at once and whose client limited how many were under way is replayed
-    as the closed loop that it was; any other one at its recorded times of sending.
+    A run whose requests were all due at once and whose client limited how many were under way is replayed as
+    the closed loop that it was. So is the client's limit where the file says what each request waited for
+    it: then the requests are due when they were. Any other run is replayed at its times of sending, whatever
+    made it send then.
     """
+    limited = measured.closed_loop or measured.due_s is not None
     workload = Replay(
-        measured.sent_s,
+        measured.sent_s if measured.due_s is None else measured.due_s,
         measured.input_tokens,
         measured.output_tokens,
         source=measured.source,
-        concurrency=measured.max_concurrency if measured.closed_loop else None,
+        at_once=measured.closed_loop,
     )
-    return replace(scenario, workload=workload)
+    client = (
+        replace(scenario.client, max_concurrency=measured.max_concurrency) if limited else scenario.client
+    )
+    return replace(scenario, workload=workload, client=client)
 
 
 def simulated(scenario: Scenario, measured: Sequence[Measured], jobs: int = 1) -> list[Measured]:
