@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import Any
 
+import numpy as np
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -123,6 +124,8 @@ def how(run: Measured) -> str:
         sending = f"{run.max_concurrency:,} users, each the next when the last has ended"
     elif run.request_rate == inf:
         sending = "all at once"
+    elif run.due_s is not None:
+        sending = f"when they were due, at most {run.max_concurrency:,} under way"
     else:
         rate = run.offered_rps
         sending = "at their recorded times" + (f", {number(rate)}/s" if rate else "")
@@ -151,6 +154,8 @@ def notes(comparisons: Sequence[Comparison]) -> Iterator[str]:
 
 def _notes(comparison: Comparison) -> Iterator[str]:
     yield from comparison.measured.notes
+    if backwards := int(np.count_nonzero(comparison.measured.e2e_s < comparison.measured.ttft_s)):
+        yield f"{counted(backwards, 'request')} measured with an E2E below its TTFT"
     if comparison.measured.failed:
         yield f"{counted(comparison.measured.failed, 'request')} failed when measured: left out"
     if comparison.simulated.failed:

@@ -52,6 +52,18 @@ def test_a_closed_loop_agrees_with_itself_exactly(tmp_path: Path) -> None:
     assert comparison.ks["tpot"].ks == pytest.approx(0, abs=0.02)  # the rounding of sums of gaps
 
 
+def test_a_limited_client_agrees_with_itself_where_its_queue_is_known(tmp_path: Path) -> None:
+    client = ["client.max_concurrency=5", "client.api_time_s=0.003"]
+    limited = observed(served("workload.arrivals.rate_rps=20", *client))
+    assert limited.client_queue_s is not None
+    assert limited.client_queue_s.max() > 0.1
+    result = vllm_result(limited, max_concurrency=5, queue_times=limited.client_queue_s.tolist())
+    measured = read(write_json(tmp_path / "run.json", result))
+    again = observed(replay(measured, [*OVERRIDES, client[1]]))
+    np.testing.assert_allclose(again.ttft_s, limited.ttft_s, rtol=1e-6)
+    np.testing.assert_allclose(again.client_queue_s, limited.client_queue_s, atol=1e-6)
+
+
 def test_gaps_between_tokens_agree_with_themselves(result: Result) -> None:
     measured = observed(result)
     comparison = compare(measured, replay(measured, OVERRIDES))

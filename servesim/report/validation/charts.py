@@ -31,7 +31,7 @@ def distributions(comparison: Comparison, metric: str) -> go.Figure:
     figure = blank(
         x=f"{unit.title} ({unit.unit})",
         y="Share of requests" if metric != "itl" else "Share of gaps",
-        xaxis=_axis(*samples),
+        xaxis=axis_over(*samples),
         yaxis={"tickformat": ".0%", "range": [0, 1.02]},
     )
     for sample, (name, hue, dash) in zip(samples, SIDES, strict=True):
@@ -54,7 +54,7 @@ def over_time(comparison: Comparison, metric: str) -> go.Figure:
     figure = blank(
         x="Time of sending (s)",
         y=f"{unit.title} ({unit.unit})",
-        yaxis=_axis(*(unit.scale * run.sample(metric) for run in runs)),
+        yaxis=axis_over(*(unit.scale * run.sample(metric) for run in runs)),
     )
     for run, (name, hue, dash) in zip(runs, SIDES, strict=True):
         sent_s, values = _positive(run, metric)
@@ -88,7 +88,7 @@ def by_load(rows: pd.DataFrame, metric: str) -> go.Figure:
         x="Requests under way at the sending",
         y=f"Mean {unit.title} ({unit.unit})",
         xaxis={"type": "category"},
-        yaxis=_axis(*values),
+        yaxis=axis_over(*values),
     )
     for side, (name, hue, dash) in zip(values, SIDES, strict=True):
         figure.add_scatter(
@@ -119,8 +119,8 @@ def medians_over_time(sent_s: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Return the middles of stretches of equally many requests, and the median of each."""
     count = int(np.clip(len(values) // _ENOUGH, 1, _BINS))
     parts = np.array_split(np.argsort(sent_s, kind="stable"), count)
-    pairs = [(float(np.median(sent_s[part])), float(np.median(values[part]))) for part in parts if len(part)]
-    middles, medians = (np.array(column) for column in zip(*pairs, strict=True))
+    there = [part for part in parts if len(part)]
+    middles, medians = (np.array([np.median(each[part]) for part in there]) for each in (sent_s, values))
     return middles, medians
 
 
@@ -130,7 +130,7 @@ def _positive(run: Measured, metric: str) -> tuple[Floats, Floats]:
     return run.sent_s[known], values[known]
 
 
-def _axis(*samples: Floats) -> dict[str, Any]:
+def axis_over(*samples: Floats) -> dict[str, Any]:
     """Return a logarithmic axis from the least to the largest of the positive values."""
     known = np.concatenate([each[each > 0] for each in samples])
     if not len(known):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import log10
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from servesim.report.page import Chart, Choice, Page, Part, Section
-from servesim.report.theme import NEUTRAL, blank, logarithmic
-from servesim.report.validation.charts import SIDES, by_load, distributions, over_time
+from servesim.report.theme import NEUTRAL, blank
+from servesim.report.validation.charts import SIDES, axis_over, by_load, distributions, over_time
 from servesim.report.validation.tables import figures_table, load_table, series_table, verdict_table
 from servesim.screen.errors import unit_of
 from servesim.screen.figures import counted
@@ -137,13 +136,12 @@ def _against_rate(
     unit = unit_of(*figure)
     rates = [each.measured.offered_rps or 0.0 for each in comparisons]
     values = unit.scale * np.array([each.figures[figure] for each in comparisons])
-    shown = np.append(values, [] if limit_s is None else [unit.scale * limit_s])
-    ends = [float(shown.min()) / 1.1, float(shown.max()) * 1.1]
+    shown = np.append(values.ravel(), [] if limit_s is None else [unit.scale * limit_s])
     drawn = blank(
         x="Requests per second",
         y=f"{unit.title} ({unit.unit})",
         xaxis={"rangemode": "tozero"},
-        yaxis=logarithmic(ends, range=[log10(end) for end in ends]),
+        yaxis=axis_over(shown),
     )
     for side, (name, hue, dash) in enumerate(SIDES):
         drawn.add_scatter(
