@@ -34,7 +34,7 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
   servesim plan model=llama3.1-8b workload.arrivals.rate_rps=40   the cheapest that meet the SLO
   servesim dashboard sweeps                                     what-ifs and sweeps, in your browser
-  servesim validate result.json model=llama3.1-8b               a measured run beside the simulated one
+  servesim validate result.json model=llama3.1-8b               a measured run, and simulated
 
 Choose an option with group=name:
 {groups}
