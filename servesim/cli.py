@@ -30,8 +30,11 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
                                          one run each, and a table that compares them
   servesim experiment=batching_frontier                  a study: many runs, a table, a page
   servesim explain --batch 64 --context 1400                    one step, operation by operation
+  servesim memory model=llama3.1-8b gpu=l40s                    what its memory holds, or lacks
   servesim page runs/2026-01-31_12-00-00                        charts of a run, or of a study
   servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
+  servesim export runs/2026-01-31_12-00-00 --to vllm            result files of vLLM or AIPerf
+  servesim metrics runs/2026-01-31_12-00-00 --dialect aiperf    figures as another tool defines them
   servesim plan model=llama3.1-8b workload.arrivals.rate_rps=40   the cheapest that meet the SLO
   servesim dashboard sweeps                                     what-ifs and sweeps, in your browser
   servesim validate result.json model=llama3.1-8b               a measured run, and simulated
@@ -78,8 +81,10 @@ _VERBS = {
     "trace": "servesim.pictures",
     "dashboard": "servesim.dashboard",
     "validate": "servesim.validation",
+    "export": "servesim.export",
+    "metrics": "servesim.export",
+    "memory": "servesim.memory",
 }
-_LATER = ("memory",)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -168,9 +173,6 @@ def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
         raise ConfigError([Problem("--config-path", None, message)])
     if options.resolve and not options.cfg:
         raise ConfigError([Problem("--resolve", None, "goes with --cfg job")])
-    verb = next(iter(options.overrides), "")
-    if verb in _LATER:
-        raise ConfigError([Problem(verb, None, "this verb is not part of this version; see servesim --help")])
 
 
 def _help(config_dir: Path | None) -> str:

@@ -22,6 +22,7 @@ from servesim.screen.step import Step, print_notes, print_steady, print_step
 from servesim.screen.step_notes import step_notes
 from servesim.simulation import run
 from servesim.workload.arrivals import ClosedLoop
+from servesim.workload.client import Client
 from servesim.workload.lengths import MOST_TOKENS
 from servesim.workload.synthetic import Synthetic
 
@@ -111,6 +112,7 @@ def _steady(scenario: Scenario, users: int) -> tuple[Steady, list[str], float | 
         scenario,
         cluster=replace(scenario.cluster, replicas=1),
         workload=replace(workload, arrivals=ClosedLoop(users), requests=_ROUNDS * users, duration_s=None),
+        client=Client(),
         steady=True,
         horizon_s=None,
     )

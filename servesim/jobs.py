@@ -18,9 +18,9 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from servesim.check import ConfigError, Problem
-from servesim.config.compose import HYDRA_ERRORS, VERSION_BASE, as_mapping, said
+from servesim.config.compose import HYDRA_ERRORS, VERSION_BASE, as_completed, said
 from servesim.config.groups import Groups, conf_dir
-from servesim.config.loading import from_overrides, from_values
+from servesim.config.loading import from_completed, from_overrides
 from servesim.config.overrides import Overrides, quoted
 from servesim.config.search_path import own_folder_first
 from servesim.engine.clock import StalledError
@@ -119,7 +119,7 @@ def _run(config: DictConfig) -> Job:
     job = Job(tuple(str(text).lstrip("+") for text in task), folder)
     try:
         try:
-            scenario = from_values(as_mapping(config, setting.runtime))
+            scenario = from_completed(as_completed(config, setting))
         except HYDRA_ERRORS as error:
             raise ConfigError([said(error)]) from error
         with progress_bar(_most_requests(scenario), console(stderr=True)) as tell:

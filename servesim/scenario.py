@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from servesim import __version__
 from servesim.check import MOST_S, Problem, quantity
-from servesim.cluster.deployment import Deployment, Role
+from servesim.cluster.deployment import Deployment, PoolMemory, Role
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.cluster.router import Router
@@ -25,6 +25,7 @@ from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
 from servesim.engine.continuous import Continuous
 from servesim.engine.static import Static
+from servesim.results.dialects.known import DialectName
 from servesim.results.pricing import Pricing
 from servesim.results.slo import Slo
 from servesim.workload.client import Client
@@ -38,7 +39,11 @@ STATIC_SLICE_TOKENS = 8192
 
 @dataclass(frozen=True)
 class Scenario:
-    """A model on GPUs, the way to serve it, the traffic, and what it is judged by."""
+    """A model on GPUs, the way to serve it, the traffic, and what it is judged by.
+
+    ``engine_args`` are flags of an engine that some of it was read from, and ``notes`` what a reader of the
+    results should know of these and of files that described the model or a GPU.
+    """
 
     model: Model
     gpu: Gpu
@@ -55,7 +60,10 @@ class Scenario:
     ignore_capacity: bool = quantity(default=False)
     seed: int = quantity(at_least=0, default=0)
     steady: bool = quantity(default=False)
+    metrics: DialectName = quantity(default="vllm")
     horizon_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
+    engine_args: str | None = quantity(default=None)
+    notes: tuple[str, ...] = quantity(default=())
 
     #: the fields that `problems` looks at; it is asked whenever these are right in themselves
     concerns: ClassVar[tuple[str, ...]] = (
@@ -74,13 +82,15 @@ class Scenario:
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong between components: client, profiles, parallelism, memory, lengths."""
-        yield from self._client_problems()
+        if isinstance(self.workload, Synthetic) and isinstance(self.client, Client):
+            yield from self.client.misfits(self.workload.concurrency)
         if isinstance(self.calibration, Auto) and not self.calibration.profiles:
             engine = self.engine_overhead.engine if self.engine_overhead else None
             message = (
                 f"there is no profile for the engine {engine}; choose another engine_overhead or roofline"
             )
             yield Problem("calibration", "auto", message)
+        yield from self._profile_problems()
         split = isinstance(self.cluster, PrefillDecode)
         if split != isinstance(self.scheduler, Disaggregated):
             wanted = "prefill and decode pools" if not split else "one pool"
@@ -93,6 +103,17 @@ class Scenario:
             yield from (problem.under(path) for problem in impossible)
             if not impossible:
                 yield from self._memory_problems(path, pool)
+
+    def _profile_problems(self) -> Iterator[Problem]:
+        """Yield the GPUs that name one whose profile is not there."""
+        if not isinstance(self.calibration, Auto):
+            return
+        gpus = {
+            (f"{path}.gpu" if pool.gpu else "gpu"): pool.gpu or self.gpu for path, _, pool in self._pools()
+        }
+        for path, gpu in gpus.items():
+            if message := self.calibration.lacks(gpu):
+                yield Problem(f"{path}.profile_of", gpu.profile_of, message)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the resolved configuration as plain values, with the version of servesim.
@@ -112,6 +133,10 @@ class Scenario:
             found.append(self._deployment(role, pool, first_replica))
             first_replica += pool.replicas
         return found
+
+    def memory(self) -> list[PoolMemory]:
+        """Return the memory of each pool, whether the model fits or not."""
+        return [self._pool_memory(role, pool) for _, role, pool in self._pools()]
 
     def transfer(self) -> dict[str, Any] | None:
         """Return the link between the pools as it comes out; None where there is one pool."""
@@ -177,6 +202,12 @@ class Scenario:
             num_gpu_blocks_override=self.scheduler.num_gpu_blocks_override,
         )
 
+    def _pool_memory(self, role: Role, pool: Pool) -> PoolMemory:
+        sheet = self._sheet(pool)
+        more = None if sheet.fits else self._smallest_fit(pool)
+        name, longest = (pool.gpu or self.gpu).name, self._max_model_len(sheet)
+        return PoolMemory(role, name, pool.tensor_parallel_size, sheet, longest, more)
+
     def _smallest_fit(self, pool: Pool) -> int | None:
         """Return the fewest GPUs of a node, more than a pool's replicas have, that hold the model."""
         most = min(pool.gpus_per_node, self.model.num_attention_heads)
@@ -192,15 +223,6 @@ class Scenario:
             return self.scheduler.max_model_len
         longest = self.model.max_position_embeddings
         return longest if self.ignore_capacity else min(longest, sheet.kv_tokens)
-
-    def _client_problems(self) -> Iterator[Problem]:
-        closed = isinstance(self.workload, Synthetic) and self.workload.concurrency is not None
-        if closed and isinstance(self.client, Client) and self.client.max_concurrency is not None:
-            message = (
-                "the users of a closed loop limit it themselves; set workload.arrivals.concurrency, "
-                "or choose workload/arrivals=burst"
-            )
-            yield Problem("client.max_concurrency", self.client.max_concurrency, message)
 
     def _memory_problems(self, path: str, pool: Pool) -> Iterator[Problem]:
         sheet, scheduler = self._sheet(pool), self.scheduler

@@ -94,6 +94,7 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
         scenario=scenario.as_dict(),
         transfer=scenario.transfer(),
         steady=scenario.steady,
+        metrics=scenario.metrics,
     )
     return Result(summary, records)
 

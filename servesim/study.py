@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -138,7 +139,12 @@ def _show(study: Study, table: pd.DataFrame, known: int, folder: Path) -> None:
     keys = settings(table)
     rows = means if study.load is None else best_loads(means, keys[:-1])
     notes = [f"{letter}  {name}" for letter, name in zip(ascii_uppercase, figures, strict=False)]
-    notes += [*_on_the_formats(table), *_on_the_seeds(study), *_on_the_loads(study, means, rows)]
+    notes += [
+        *_on_the_formats(table),
+        *_on_the_scenarios(table),
+        *_on_the_seeds(study),
+        *_on_the_loads(study, means, rows),
+    ]
     notes += ["", *_differences(study, table, means, figures)]
     failed = table[table["status"] == FAILED]
     errors = {str(error): list(each["command"]) for error, each in failed.groupby("error", sort=False)}
@@ -167,6 +173,13 @@ def _on_the_formats(table: pd.DataFrame) -> Iterator[str]:
         for weights, kv in found if len(found) == 1 else ():
             scenario = {"model": {"weights_dtype": weights}, "scheduler": {"kv_cache_dtype": kv}}
             yield f"all have {formats(scenario)}"
+
+
+def _on_the_scenarios(table: pd.DataFrame) -> Iterator[str]:
+    """Yield what there is to say of files and flags that configurations were read from, each once."""
+    said = table.get("scenario.notes")
+    lists = [] if said is None else [json.loads(each) for each in said.dropna().unique()]
+    yield from dict.fromkeys(note for notes in lists for note in notes)
 
 
 def _on_the_seeds(study: Study) -> Iterator[str]:

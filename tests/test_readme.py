@@ -1,5 +1,6 @@
 """What the README tells to type works, and its two commands are those of the Makefile and of CI."""
 
+import json
 import os
 import re
 import shlex
@@ -16,8 +17,10 @@ from servesim.cli import main
 from servesim.config.groups import Groups
 from servesim.results import columns
 from servesim.sweeps.table import FIRST, LAST, read_table
+from tests.config.hf_configs import SHIPPED
 from tests.dashboards import needs_dash, served
 from tests.shared import ROOT
+from tests.test_memory import LOG
 
 README = (ROOT / "README.md").read_text()
 SHELL = [line for block in re.findall(r"```bash\n(.*?)```", README, re.S) for line in block.splitlines()]
@@ -53,6 +56,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name, text in (("trace", TRACE), ("requests", REQUESTS), ("points", POINTS)):
         (tmp_path / f"{name}.csv").write_text(text)
+    (tmp_path / "config.json").write_text(json.dumps(SHIPPED["llama3.1-8b"]))
+    (tmp_path / "engine.log").write_text(LOG)
     for name, text in OWN_OPTIONS:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -123,7 +128,7 @@ def test_the_study_of_ones_own_is_swept(here: Path) -> None:
 
 
 def test_the_gpu_of_ones_own_is_used() -> None:
-    name = next(name for name, _ in OWN_OPTIONS if "/gpu/" in name)
+    name = next(name for name, _ in OWN_OPTIONS if name.endswith("my-gpu.yaml"))
     gpu = load("gpu=my-gpu", config_dir=Path(name).parts[0]).gpu
     assert (gpu.name, gpu.usd_per_hour, gpu.max_w) == ("my-gpu", 2.5, load().gpu.max_w)
 

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from servesim.cost.gpu import Gpu
 from servesim.cost.memory import MemorySheet
 from servesim.cost.step_time import StepTime
 
 Role = Literal["serve", "prefill", "decode"]
+
+
+class PoolMemory(NamedTuple):
+    """The memory of a pool: the sheet of one of its GPUs, and what an engine makes of it.
+
+    ``max_model_len`` is 0 where no token fits; ``smallest_fit`` the fewest GPUs of a node, more than a
+    replica has, that hold a model that does not fit.
+    """
+
+    role: Role
+    gpu_name: str
+    tensor_parallel_size: int
+    sheet: MemorySheet
+    max_model_len: int
+    smallest_fit: int | None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from hydra.core.override_parser.types import ValueType
 
 from servesim.check import Problem
 from servesim.config.groups import Groups
-from servesim.config.overrides import is_sweep, parsed, sweep_size, sweep_values
+from servesim.config.overrides import is_free_text, is_sweep, parsed, sweep_size, sweep_values
 
 
 class Axis(NamedTuple):
@@ -59,6 +59,6 @@ def read_axis(text: str, groups: Groups) -> Axis | Problem:
 
 
 def _value(key: str, text: str) -> Any:
-    """Return a value as Hydra reads it; text that it cannot read, as it stands."""
-    override = parsed(f"++{key}={text}")
+    """Return a value as Hydra reads it; free text, and text that it cannot read, as it stands."""
+    override = None if is_free_text(key) else parsed(f"++{key}={text}")
     return text if override is None else override.value()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,10 +16,11 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from servesim.check import Problem
+from servesim.config.completion import completed
 from servesim.config.groups import conf_dir
+from servesim.config.layers import Completed
 from servesim.config.overrides import place
 from servesim.config.own_files import file_problems
-from servesim.config.profiles import with_profiles
 from servesim.config.search_path import own_folder_first
 
 VERSION_BASE = "1.3"
@@ -37,24 +38,19 @@ class Composition(NamedTuple):
     """Plain ``values`` that Hydra composed, the ``folders`` that it looked into, and the ``choices`` it made.
 
     ``fixed`` tells that some value was taken from another key, so that a change of one key may be a change
-    of several.
+    of several. ``typed`` are the keys and places that overrides set.
     """
 
     values: dict[str, Any]
     folders: tuple[Path, ...]
     choices: Mapping[str, str | None]
     fixed: bool
+    typed: frozenset[str] = frozenset()
 
-    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ``values`` with the pools' GPUs complete and the profiles found.
-
-        What a pool says of its GPU is laid over the scenario's ``gpu``, so that ``gpu.usd_per_hour=3`` holds
-        for both pools, and ``cluster.prefill.gpu.usd_per_hour=3`` for one.
-        """
-        cluster, gpu = values.get("cluster"), values.get("gpu")
-        if isinstance(cluster, dict) and isinstance(gpu, dict):
-            values = {**values, "cluster": {key: _over(gpu, pool) for key, pool in cluster.items()}}
-        return with_profiles(values, self.folders)
+    def complete(self, values: Mapping[str, Any], typed: Iterable[str] = ()) -> Completed:
+        """Return ``values`` made whole (:func:`completed`), some more keys having been ``typed``."""
+        chosen = {key.rpartition("@")[2] for key, name in self.choices.items() if name and "gpu@" in key}
+        return completed(values, self.typed.union(typed), chosen, self.folders)
 
 
 def compose(overrides: list[str], config_dir: Path | None = None) -> tuple[Composition | None, list[Problem]]:
@@ -69,7 +65,7 @@ def compose(overrides: list[str], config_dir: Path | None = None) -> tuple[Compo
         while True:
             try:
                 config = hydra.compose("config", overrides=left, return_hydra_config=True)
-                return _composition(config, config.hydra.runtime), found
+                return _composition(config, config.hydra), found
             except (*HYDRA_ERRORS, ValueError) as error:
                 told, culprits = _explain(error, left, config_dir)
                 found += told
@@ -78,12 +74,12 @@ def compose(overrides: list[str], config_dir: Path | None = None) -> tuple[Compo
                 left = [text for text in left if text not in culprits]
 
 
-def as_mapping(config: DictConfig, runtime: Any) -> dict[str, Any]:
-    """Return a composed configuration as plain values, with pools' GPUs complete and profiles found.
+def as_completed(config: DictConfig, setting: Any) -> Completed:
+    """Return a composed configuration as plain values, made whole.
 
-    ``runtime`` is Hydra's ``hydra.runtime``, which knows the folders that it looked into.
+    ``setting`` is Hydra's ``hydra``, which knows the folders that it looked into, and what was typed.
     """
-    composition = _composition(config, runtime)
+    composition = _composition(config, setting)
     return composition.complete(composition.values)
 
 
@@ -92,7 +88,8 @@ def said(error: Exception) -> Problem:
     return Problem(getattr(error, "full_key", None) or "", None, _one_line(error))
 
 
-def _composition(config: DictConfig, runtime: Any) -> Composition:
+def _composition(config: DictConfig, setting: Any) -> Composition:
+    runtime = setting.runtime
     shown = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     values: dict[str, Any] = OmegaConf.to_container(shown)  # type: ignore[assignment]
     fixed = "${" in repr(values)
@@ -100,14 +97,8 @@ def _composition(config: DictConfig, runtime: Any) -> Composition:
         values = OmegaConf.to_container(shown, resolve=True)  # type: ignore[assignment]
     folders = tuple(Path(source.path) for source in runtime.config_sources if source.schema == "file")
     choices: dict[str, str | None] = OmegaConf.to_container(runtime.choices)  # type: ignore[assignment]
-    return Composition(values, folders, choices, fixed)
-
-
-def _over(gpu: Mapping[str, Any], pool: Any) -> Any:
-    """Return a pool with all figures of its GPU, where it says any; anything else as it is."""
-    if isinstance(pool, dict) and isinstance(pool.get("gpu"), dict):
-        return {**pool, "gpu": {**gpu, **pool["gpu"]}}
-    return pool
+    task: Any = OmegaConf.to_container(setting.overrides.task, resolve=False)
+    return Composition(values, folders, choices, fixed, frozenset(place(str(text)) for text in task))
 
 
 @contextmanager

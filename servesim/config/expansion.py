@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from servesim.check import Problem
 from servesim.config.compose import Composition, compose
 from servesim.config.groups import Groups
-from servesim.config.loading import Built, build_scenario
+from servesim.config.loading import Built, build_completed
+from servesim.config.nested import value_at, with_value
 from servesim.config.overrides import Overrides, parsed
 from servesim.config.plain_options import PlainOptions
 from servesim.scenario import Scenario
@@ -94,23 +95,21 @@ class _Template:
         if self.composition is None:
             return Built(None, [], [])
         values: dict[str, Any] = self.composition.values
-        for key, value in sorted(settings, key=lambda setting: not isinstance(setting.value, Mapping)):
-            values = _with(values, re.split(r"[./]", key), value)
-        values = self.composition.complete(values)
-        ready = self._unchanged(values)
-        built = build_scenario(values, misplaced, ready)
+        ordered = sorted(settings, key=lambda setting: not isinstance(setting.value, Mapping))
+        for key, value in ordered:
+            values = with_value(values, re.split(r"[./]", key), value)
+        whole = self.composition.complete(values, (key for key, _ in ordered))
+        ready = self._unchanged(whole.values)
+        built = build_completed(whole, misplaced, ready)
         if built.refused and ready:  # say it as if nothing had been at hand, with all names that were meant
-            return build_scenario(values, misplaced)
+            return build_completed(whole, misplaced)
         if built.scenario is not None and not built.refused:
-            self._last = values, built.scenario
+            self._last = whole.values, built.scenario
         return built
 
     def _at(self, names: Sequence[str]) -> Any:
         """Return what is at a place; a list or a value on the way to it stands for it."""
-        here: Any = self.composition.values if self.composition else None
-        for name in names:
-            here = here.get(name) if isinstance(here, Mapping) else here
-        return here
+        return value_at(self.composition.values if self.composition else None, names)
 
     def _unchanged(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the components of the scenario before this one whose values are the same."""
@@ -142,10 +141,3 @@ def _plain_setting(text: str) -> Setting | None:
     if not _KEY.fullmatch(key) or not (value is None or isinstance(value, (str, int, float, bool))):
         return None
     return None if isinstance(value, str) and "${" in value else Setting(key, value)
-
-
-def _with(values: Any, names: Sequence[str], value: Any) -> dict[str, Any]:
-    """Return a mapping with one value replaced; what is not on the way to it is shared."""
-    name, *rest = names
-    here = values if isinstance(values, Mapping) else {}
-    return {**here, name: _with(here.get(name), rest, value) if rest else value}

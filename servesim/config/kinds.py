@@ -12,11 +12,12 @@ from servesim.cost.roofline import Roofline
 from servesim.engine.continuous import Continuous
 from servesim.engine.static import Static
 from servesim.workload.arrivals import Burst, ClosedLoop, Constant, Gamma, Poisson
-from servesim.workload.lengths import Fixed, Geometric, Lognormal, Uniform
+from servesim.workload.lengths import Fixed, Geometric, Lognormal, Range, Uniform
 from servesim.workload.quantiles import Quantiles
 from servesim.workload.schedule import Schedule
 from servesim.workload.synthetic import Synthetic
 from servesim.workload.trace import Trace
+from servesim.workload.vllm_bench import VllmBench
 
 KINDS: Kinds = {
     "calibration": {"auto": Auto, "profile": Profile, "roofline": Roofline},
@@ -31,11 +32,13 @@ KINDS: Kinds = {
         "schedule": Schedule,
         "closed_loop": ClosedLoop,
         "burst": Burst,
+        "vllm_bench": VllmBench,
     },
     "workload.lengths": {
         "quantiles": Quantiles,
         "fixed": Fixed,
         "uniform": Uniform,
+        "range": Range,
         "lognormal": Lognormal,
         "geometric": Geometric,
     },

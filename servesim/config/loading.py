@@ -11,6 +11,7 @@ from servesim.config.build import build
 from servesim.config.compose import compose
 from servesim.config.groups import Groups
 from servesim.config.kinds import KINDS, LATER
+from servesim.config.layers import Completed
 from servesim.config.overrides import Overrides
 from servesim.scenario import Scenario
 
@@ -42,11 +43,20 @@ def from_overrides(overrides: Overrides, config_dir: Path | None = None) -> Scen
     found = [*overrides.problems, *found]
     if composition is None:
         raise ConfigError(found)
-    scenario, refused, unfit = build_scenario(composition.complete(composition.values), overrides.misplaced)
-    found += [*refused, *unfit]
-    if scenario is None or found:
+    built = build_completed(composition.complete(composition.values), overrides.misplaced)
+    found += [*built.refused, *built.unfit]
+    if built.scenario is None or found:
         raise ConfigError(found)
-    return scenario
+    return built.scenario
+
+
+def from_completed(whole: Completed) -> Scenario:
+    """Return the scenario that a completed composition describes.
+
+    Raises:
+        ConfigError: listing everything that is wrong.
+    """
+    return _right(build_completed(whole))
 
 
 def from_values(values: Mapping[str, Any]) -> Scenario:
@@ -55,22 +65,40 @@ def from_values(values: Mapping[str, Any]) -> Scenario:
     Raises:
         ConfigError: listing everything that is wrong.
     """
-    scenario, refused, unfit = build_scenario(values)
-    if scenario is None or refused or unfit:
-        raise ConfigError([*refused, *unfit])
-    return scenario
+    return _right(build_scenario(values))
+
+
+def _right(built: Built) -> Scenario:
+    if built.scenario is None or built.refused or built.unfit:
+        raise ConfigError([*built.refused, *built.unfit])
+    return built.scenario
 
 
 class Built(NamedTuple):
     """A scenario, where it could be built, and what is wrong with it.
 
     ``refused`` is wrong in itself (unknown keys, values out of bounds); ``unfit`` are parts that do not go
-    together, such as a model and the memory of a GPU.
+    together, such as a model and the memory of a GPU. ``files`` are those that values were read from.
     """
 
     scenario: Scenario | None
     refused: list[Problem]
     unfit: list[Problem]
+    files: tuple[str, ...] = ()
+
+
+def build_completed(
+    whole: Completed, misplaced: Sequence[str] = (), ready: Mapping[str, Any] | None = None
+) -> Built:
+    """Build and check the scenario that a completed composition describes (see :func:`build_scenario`).
+
+    Problems of values that nobody typed say where those are from. Where a file or a flag could not be read,
+    nothing is said of parts that do not go together: they are not what was meant.
+    """
+    built = build_scenario(whole.values, misplaced, ready)
+    refused = [*whole.problems, *map(whole.traced, built.refused)]
+    unfit = [] if whole.problems else [*map(whole.traced, built.unfit)]
+    return Built(built.scenario, refused, unfit, whole.files)
 
 
 def build_scenario(

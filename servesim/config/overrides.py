@@ -15,7 +15,7 @@ from math import ceil, inf
 from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, Override, RangeSweep, ValueType
+from hydra.core.override_parser.types import ChoiceSweep, Override, QuotedString, RangeSweep, ValueType
 from hydra.errors import HydraException
 
 from servesim.check import Problem
@@ -26,7 +26,10 @@ _POOL_GPU = re.compile(r"cluster\.\w+\.gpu")
 _NO_OVERRIDE = "is not an override; write key=value"
 #: The most values of a sweep, and the most points of several.
 MOST_POINTS = 100_000
-_FREE_TEXT = re.compile(r"(.*\.)?path")  # keys whose values are text, whatever Hydra would read in them
+_FLAGS = "engine_args"
+_FREE_TEXT = re.compile(
+    r"(.*\.)?path|model\.hf_config|engine_args"
+)  # keys whose values are text, whatever Hydra would read in them
 
 
 class Overrides:
@@ -94,13 +97,15 @@ class Overrides:
     def _set(self, key: str, value: str) -> None:
         """Add the value of a key; what Hydra cannot read, and all free text, is quoted."""
         override = parsed(f"++{key}={value}")
-        if _FREE_TEXT.fullmatch(key):
+        if is_free_text(key) and value != "null":
             if not (self._sweeping and is_sweep(override)) and not value.startswith(("'", '"')):
                 override = None
         elif self._is_stray_sweep(override, key, value):
             return
-        if override is None and "${" in value and Path(value).exists():
-            value = value.replace("${", r"\${")  # a file of this very name, not the value of another key
+        if override is None and "${" in value and (key == _FLAGS or Path(value).exists()):
+            value = value.replace(
+                "${", r"\${"
+            )  # a shell's, or a file of this very name: not another key's value
         text = f"++{key}={value if override else quoted(value)}"
         if override or parsed(text):
             self.ready.append(text)
@@ -180,8 +185,26 @@ def sweep_size(override: Override) -> float:
     return max(0.0, ceil((stop - start) / Fraction(sweep.step)))
 
 
+def is_free_text(key: str) -> bool:
+    """Tell whether a key's values are text, whatever Hydra would read in them."""
+    return _FREE_TEXT.fullmatch(key) is not None
+
+
+def one_value(text: str) -> str:
+    """Return an override whose value is one, with a comma in it, too, where several values are a sweep."""
+    key, _, value = text.partition("=")
+    is_text = is_free_text(key) and is_sweep(parsed(f"++{text}"))
+    return f"{key}={quoted(value)}" if is_text else text
+
+
 def sweep_values(override: Override) -> list[str]:
-    """Return the values of a sweep; none where only Hydra knows them (``glob``)."""
+    """Return the values of a sweep; none where only Hydra knows them (``glob``).
+
+    They are as Hydra reads them again, or as they were meant where a key's values are free text.
+    """
+    sweep = override.value()
+    if isinstance(sweep, ChoiceSweep) and is_free_text(override.key_or_group):
+        return [each.text if isinstance(each, QuotedString) else str(each) for each in sweep.list]
     known = (ValueType.CHOICE_SWEEP, ValueType.SIMPLE_CHOICE_SWEEP, ValueType.RANGE_SWEEP)
     return list(override.sweep_string_iterator()) if override.value_type in known else []
 
@@ -201,4 +224,7 @@ def _first_value(text: str) -> str | None:
     if override is None or not override.is_sweep_override():
         return text
     values = sweep_values(override)
-    return f"{override.get_key_element()}={values[0]}" if values else None
+    if not values:
+        return None
+    first = quoted(values[0]) if is_free_text(override.key_or_group) else values[0]
+    return f"{override.get_key_element()}={first}"

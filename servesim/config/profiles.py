@@ -19,8 +19,9 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def with_profiles(values: Mapping[str, Any], folders: Sequence[Path]) -> dict[str, Any]:
     """Return a composed mapping in which ``calibration=auto`` has the profiles that its pools need.
 
-    That is ``calibration/<gpu>-<engine>.yaml`` for the GPU of each pool, in the first folder that has it, and
-    where a GPU has none, every profile of the engine: one of them will be scaled to it.
+    That is ``calibration/<gpu>-<engine>.yaml`` for the GPU of each pool, in the first folder that has it;
+    where a GPU has none, that of its ``profile_of``; and where that has none, every profile of the engine:
+    one of them will be scaled to it.
     """
     calibration, overhead = values.get("calibration"), values.get("engine_overhead")
     if not (isinstance(calibration, Mapping) and calibration.get("kind") == "auto"):
@@ -31,19 +32,21 @@ def with_profiles(values: Mapping[str, Any], folders: Sequence[Path]) -> dict[st
     known = {
         path.stem: path for folder in reversed(folders) for path in _of_engine(folder / "calibration", engine)
     }
-    names = {f"{gpu}-{engine}" for gpu in _gpus(values)}
-    chosen = names if names <= known.keys() else known.keys()
+    wanted = [[f"{name}-{engine}" for name in names] for names in _gpus(values)]
+    found = [[name for name in names if name in known] for names in wanted]
+    chosen = {names[0] for names in found} if all(found) else known.keys()
     profiles = {name: read_profile(known[name]) for name in sorted(chosen)}
     return {**values, "calibration": {"profiles": profiles, **calibration}}
 
 
-def _gpus(values: Mapping[str, Any]) -> set[str]:
-    """Return the names of the GPUs that some pool has."""
+def _gpus(values: Mapping[str, Any]) -> list[list[str]]:
+    """Return two names of each GPU that some pool has: its own, and its ``profile_of``."""
     cluster = values.get("cluster")
     parts = cluster.values() if isinstance(cluster, Mapping) else ()
     pools = [pool for pool in parts if isinstance(pool, Mapping)]
     gpus = [pool.get("gpu") or values.get("gpu") for pool in pools] or [values.get("gpu")]
-    return {str(gpu.get("name")) for gpu in gpus if isinstance(gpu, Mapping)}
+    keys = ("name", "profile_of")
+    return [[str(gpu.get(key)) for key in keys] for gpu in gpus if isinstance(gpu, Mapping)]
 
 
 def _of_engine(folder: Path, engine: str) -> list[Path]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from servesim.check import Problem, quantity
+from servesim.check import Problem, listed, quantity
 from servesim.cost.fitted import FittedStepTime
 from servesim.cost.gpu import Gpu
 from servesim.cost.model import KvCacheDtype, Model
@@ -19,8 +19,8 @@ from servesim.cost.profile import Profile, profile_problems
 class Auto:
     """The profiles at hand, by name, each with the keys of :class:`Profile`.
 
-    A pool takes the one fitted on its GPU; where there is none, the one whose GPU is nearest by datasheet,
-    scaled by the ratios of the figures.
+    A pool takes the one fitted on its GPU; where there is none, that of the GPU named by its ``profile_of``,
+    and else the one whose GPU is nearest by datasheet, scaled by the ratios of the figures.
     """
 
     profiles: Mapping[str, Any] = quantity(factory=dict)
@@ -53,8 +53,19 @@ class Auto:
 
     def profile(self, gpu: Gpu) -> Profile:
         """Return the profile for a GPU; there must be some profile."""
-        own = [profile for profile in self._built.values() if profile.gpu == gpu.name]
-        return own[0] if own else min(self._built.values(), key=lambda profile: profile.distance(gpu))
+        by_gpu = {profile.gpu: profile for profile in self._built.values()}
+        named = by_gpu.get(gpu.name) or by_gpu.get(gpu.profile_of or "")
+        return named or min(self._built.values(), key=lambda profile: profile.distance(gpu))
+
+    def lacks(self, gpu: Gpu) -> str | None:
+        """Say what is wrong with a GPU's ``profile_of``, where it names a GPU that no profile is of.
+
+        A GPU that names itself says so to those that build on it, and takes the nearest.
+        """
+        known = sorted(profile.gpu for profile in self._built.values())
+        if gpu.profile_of in (None, gpu.name, *known) or gpu.name in known or not known:
+            return None
+        return f"has no profile at hand; there are those of {listed(known, 'and')}, or null for the nearest"
 
     def used(self, gpus: Iterable[Gpu]) -> Auto:
         """Return what remains of the profiles when only these GPUs need one."""

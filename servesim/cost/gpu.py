@@ -14,7 +14,9 @@ class Gpu:
 
     Peaks are dense (no structured sparsity). ``memory_bytes`` is what the driver reports to the process
     (``torch.cuda.mem_get_info``), which is less than the marketing size in GiB. Link speeds are per
-    direction. ``fp8_flops_per_s`` is null where the GPU has no FP8 tensor cores.
+    direction. ``fp8_flops_per_s`` is null where the GPU has no FP8 tensor cores. ``profile_of`` names the GPU
+    whose calibration profile is scaled to this one where it has none of its own; null: the nearest by
+    datasheet.
     """
 
     name: str = quantity()
@@ -30,6 +32,7 @@ class Gpu:
     idle_w: float = quantity("W", above=0, at_most=MOST_FACTOR)
     max_w: float = quantity("W", above=0, at_most=MOST_FACTOR)
     usd_per_hour: float = quantity("$/h", above=0, at_most=MOST_FACTOR)
+    profile_of: str | None = quantity(default=None)
 
     def problems(self) -> Iterator[Problem]:
         """Yield a problem where the idle power exceeds the maximum."""

@@ -50,6 +50,10 @@ class MemorySheet:
         """How many tokens the blocks hold."""
         return self.blocks * self.block_size
 
+    def concurrency(self, tokens: int) -> float:
+        """Return how many sequences of so many tokens the blocks hold at once, in whole blocks each."""
+        return self.blocks / -(-tokens // self.block_size)
+
     def lines(self) -> list[tuple[str, int]]:
         """Return the sheet as a sum: (label, signed bytes), the last line being the total of the others."""
         return [

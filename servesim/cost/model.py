@@ -45,7 +45,7 @@ class Model:
     Grouped-query attention, gated MLP, RMS norms: the Llama family and its kin. ``attention_bias`` means
     biases on the query, key and value projections; ``qk_norm`` means one norm each over the heads of
     query and key (Qwen3). Under fp8 and int4 the embedding, the LM head, norms and biases stay in BF16,
-    as in published checkpoints.
+    as in published checkpoints. ``hf_config`` is the path of that file, where the fields were read from one.
     """
 
     name: str = quantity()
@@ -61,6 +61,7 @@ class Model:
     attention_bias: bool = quantity(default=False)
     qk_norm: bool = quantity(default=False)
     weights_dtype: Literal["bf16", "fp8", "int4"] = quantity(default="bf16")
+    hf_config: str | None = quantity(default=None)
 
     def problems(self) -> Iterator[Problem]:
         """Yield a problem where the query heads do not form whole groups."""

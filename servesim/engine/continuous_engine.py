@@ -256,7 +256,7 @@ class ContinuousEngine:
         if request is self.partial:
             self.partial = None
         if request.generated:
-            self._log_gap(pack_gap(now, request.resume(now)))
+            self._log_gap(pack_gap(request.id, now, request.resume(now)))
         else:
             self._emit_first(request, now)
         request.generated += 1

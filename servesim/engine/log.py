@@ -56,7 +56,7 @@ REQUEST_FIELDS = (
 )
 
 #: One row per gap between two tokens of a request that is not one step long: a preemption, a KV transfer.
-GAP_FIELDS = ("end_s", "gap_s")
+GAP_FIELDS = ("request_id", "end_s", "gap_s")
 
 STATUSES = ("completed", "dropped", "timed_out", "running", "queued")
 COMPLETED, DROPPED, TIMED_OUT, RUNNING, QUEUED = range(len(STATUSES))

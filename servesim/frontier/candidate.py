@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass, replace
 
 from servesim.cluster.pools import PrefillDecode
+from servesim.config.overrides import one_value
 from servesim.frontier.traffic import Trial, scaled
 from servesim.scenario import Scenario
 
@@ -85,5 +86,6 @@ class Candidate:
             )
         ]
         several = ["-m"] if len(trial.seeds) > 1 else []
+        own = map(one_value, self.overrides) if several else self.overrides
         sent = [f"workload.requests={trial.requests}", "steady=true", f"seed={seeds}"]
-        return shlex.join(["servesim", *several, *self.overrides, *pools, *sent])
+        return shlex.join(["servesim", *several, *own, *pools, *sent])

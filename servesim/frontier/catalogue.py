@@ -13,6 +13,7 @@ from servesim.config.loading import load
 from servesim.frontier.candidate import Candidate
 from servesim.frontier.traffic import has_a_rate
 from servesim.scenario import Scenario
+from servesim.workload.trace import Trace
 
 #: Keys that a plan sets itself, and what to do instead.
 OWN = {
@@ -127,8 +128,11 @@ def _sized(scenario: Scenario, size: int) -> Scenario:
 def _unplannable(scenario: Scenario) -> Iterator[Problem]:
     """Yield why there is no plan for this traffic or this objective."""
     if not has_a_rate(scenario.workload):
-        kind = scenario.as_dict()["workload"]["arrivals"]["kind"]
-        message = "has no one rate to be carried; choose workload/arrivals=poisson, gamma or constant"
-        yield Problem("workload.arrivals", kind, message)
+        if isinstance(scenario.workload, Trace):
+            yield Problem("workload.at_once", True, "has no rate to be carried; set workload.at_once=false")
+        else:
+            kind = scenario.as_dict()["workload"]["arrivals"]["kind"]
+            message = "has no one rate to be carried; choose workload/arrivals=poisson, gamma or constant"
+            yield Problem("workload.arrivals", kind, message)
     if not scenario.slo.asks:
         yield Problem("slo", None, "has no limit to be met: set slo.ttft_s, slo.tpot_s or slo.e2e_s")

@@ -88,7 +88,7 @@ def drawn(workload: Workload, seed: int) -> Batch:
 
 
 def has_a_rate(workload: Workload) -> bool:
-    """Say whether the traffic is the same all the time, whatever becomes of it, or recorded."""
+    """Say whether the traffic is the same all the time, whatever becomes of it, or as recorded."""
     if isinstance(workload, Synthetic):
         return isinstance(workload.arrivals, Renewal)
     return workload.open_loop

@@ -64,7 +64,7 @@ STEPS = pa.schema(
     ]
 )
 
-GAPS = pa.schema([(name, pa.float64()) for name in GAP_FIELDS])
+GAPS = pa.schema([("request_id", pa.int64()), ("end_s", pa.float64()), ("gap_s", pa.float64())])
 
 #: The words that the codes of a column stand for.
 WORDS = {"status": STATUSES, "reason": REASONS}

@@ -8,14 +8,14 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from servesim.results.records import Records
 from servesim.results.runs import Runs, Source
+from servesim.results.stored import Tables
 from servesim.results.window import Window
 
 Floats = NDArray[np.float64]
 
 
-def token_gaps(records: Records, window: Window | None = None) -> Source:
+def token_gaps(records: Tables, window: Window | None = None) -> Source:
     """Return the source of the gaps between tokens of one request: all, or those that end in the window.
 
     A step that gives k sequences a further token makes k gaps as long as itself; a gap that spans a
@@ -25,7 +25,7 @@ def token_gaps(records: Records, window: Window | None = None) -> Source:
     return lambda: chain(_step_gaps(records, window), _torn_gaps(records, window))
 
 
-def _step_gaps(records: Records, window: Window | None) -> Iterator[Runs]:
+def _step_gaps(records: Tables, window: Window | None) -> Iterator[Runs]:
     names = ("start_s", "first_step_s", "increment_s", "steps", "decodes")
     for start_s, first_s, increment_s, steps, decodes in records.step_table.groups(*names):
         begin, end = np.zeros_like(steps), steps
@@ -37,7 +37,7 @@ def _step_gaps(records: Records, window: Window | None) -> Iterator[Runs]:
             yield counted
 
 
-def _torn_gaps(records: Records, window: Window | None) -> Iterator[Runs]:
+def _torn_gaps(records: Tables, window: Window | None) -> Iterator[Runs]:
     for end_s, gap_s in records.gap_table.groups("end_s", "gap_s"):
         gaps = gap_s if window is None else gap_s[window.sees(end_s)]
         if len(gaps):

@@ -9,28 +9,25 @@ from __future__ import annotations
 import functools
 import shutil
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from servesim.cluster.deployment import Deployment
 from servesim.engine.log import GAP_FIELDS, REQUEST_FIELDS, STEP_FIELDS
 from servesim.results import columns
-from servesim.results.arrow import INDEX, WORD, to_arrow, to_numpy
-
-if TYPE_CHECKING:
-    import pandas as pd
+from servesim.results.arrow import WORD, to_arrow
+from servesim.results.stored import Stored
 
 #: Rows of one parquet row group: 5 MB of raw rows at most, and few enough groups to read quickly.
 GROUP_ROWS = 32_768
 
 
-class Table:
+class Table(Stored):
     """One table of the run folder: written row group by row group, then read column by column.
 
     Args:
@@ -88,29 +85,6 @@ class Table:
     @functools.cached_property
     def _reader(self) -> pq.ParquetFile:
         return pq.ParquetFile(pa.BufferReader(self.contents) if self._file is None else str(self._file))
-
-    def __len__(self) -> int:
-        """Return the number of rows in the file."""
-        return int(self._reader.metadata.num_rows)
-
-    def groups(self, *names: str) -> Iterator[tuple[NDArray[Any], ...]]:
-        """Yield the named columns, one row group after the other: null is NaN, a word its code."""
-        for group in range(self._reader.num_row_groups):
-            table = self._reader.read_row_group(group, columns=list(names), use_threads=False)
-            yield tuple(to_numpy(table.column(name), columns.WORDS.get(name, ())) for name in names)
-
-    def column(self, name: str) -> NDArray[Any]:
-        """Return one whole column: null is NaN, a word its code."""
-        column = self._reader.read(columns=[name], use_threads=False).column(0)
-        return to_numpy(column, columns.WORDS.get(name, ()))
-
-    def frame(self) -> pd.DataFrame:
-        """Return the whole table as a DataFrame; the index of a replica may be missing there."""
-        import pandas as pd
-
-        indices = {INDEX: pd.Int32Dtype()}
-        frame: pd.DataFrame = self._reader.read().to_pandas(types_mapper=indices.get)
-        return frame
 
     def save(self, folder: Path) -> None:
         """Put the file into ``folder``, unless it was written there."""

@@ -12,6 +12,8 @@ from servesim.cluster.deployment import Deployment
 from servesim.cost.power import BoardPower
 from servesim.results.accounting import Facts, accounting
 from servesim.results.calibrated import calibrated
+from servesim.results.dialects.known import DIALECTS, PLAIN, DialectName
+from servesim.results.dialects.sample import Sample
 from servesim.results.gaps import token_gaps
 from servesim.results.goodput import goodput
 from servesim.results.latency import breakdown, latency
@@ -24,7 +26,7 @@ from servesim.results.steady_state import steady_part
 from servesim.results.throughput import throughput, volume, volume_in
 from servesim.results.traffic import traffic
 from servesim.results.usage import energy, usage, utilisation
-from servesim.results.window import left_over, span, was_cut
+from servesim.results.window import Window, left_over, span, was_cut
 
 
 def summarise(
@@ -40,6 +42,7 @@ def summarise(
     scenario: Mapping[str, Any],
     transfer: Mapping[str, Any] | None,
     steady: bool,
+    metrics: DialectName = PLAIN,
 ) -> dict[str, Any]:
     """Return the summary of closed records as plain values, None where there is nothing to say.
 
@@ -61,6 +64,7 @@ def summarise(
         scenario: the resolved configuration, kept as it is.
         transfer: the links between two pools, kept as they are.
         steady: whether to leave out warm-up and drain.
+        metrics: the dialect that the summary speaks beside its own, of all requests of the run.
 
     """
     whole = span(records, facts.horizon_s)
@@ -94,9 +98,17 @@ def summarise(
         "cost": cost(pricing, deployments, window, delivered, good if slo.asks else nan),
         "energy": energy(used, board_power, window.length_s, delivered.output_tokens),
         "calibration": calibrated(records, deployments, calibration),
+        **({} if metrics == PLAIN else {"metrics": _in_dialect(metrics, records, whole, slo, deployments)}),
         "simulator": simulator(records, facts),
     }
     return {name: plain(value) for name, value in summary.items()}
+
+
+def _in_dialect(
+    name: DialectName, records: Records, whole: Window, slo: Slo, deployments: Sequence[Deployment]
+) -> dict[str, Any]:
+    gpus = {str(pool.role): pool.gpus for pool in deployments}
+    return DIALECTS[name].section(Sample.of(records, whole.length_s, slo, gpus))
 
 
 def plain(value: Any) -> Any:

@@ -49,6 +49,8 @@ def print_comparison(runs: Sequence[Run], out: Console, files: str = "") -> None
     words = {*range(1 + len(apart)), len(headings) - 1}  # columns to be set from the left
     same = {formats(summary["scenario"]) for _, _, summary in runs if summary}
     lines += [f"All have {text}" for text in same if len(same) == 1]
+    notes = [note for _, _, summary in runs if summary for note in summary["scenario"].get("notes", ())]
+    lines += dict.fromkeys(notes)
     lines += ["", *table_lines([*map(list, zip(*headings, strict=True)), *rows], words, out.width)]
     if files:
         lines += ["", f"Files: {files}"]

@@ -22,6 +22,7 @@ _MOST_ON_LINKS = 1 / 3
 def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
     """Yield the notes of a run; those on the rows of its ``trace`` come last."""
     yield from basis(summary["scenario"])
+    yield from summary["scenario"].get("notes", ())
     yield from _on_the_calibration(summary["calibration"])
     if summary["scenario"]["ignore_capacity"]:
         yield "ignore_capacity: KV blocks as many as could be used, whether they fit or not"

@@ -19,6 +19,7 @@ from servesim.screen.step import Step
 def step_notes(scenario: Scenario, pool: Deployment, step: Step) -> Iterator[str]:
     """Yield what the time of a step on a replica of a pool rests on, and what keeps it from being run."""
     yield from basis(scenario.as_dict())
+    yield from scenario.notes
     yield from _coverage(pool.step_time, step)
     yield from _beyond_the_scheduler(scenario, step)
     yield from _beyond_the_memory(pool, step)

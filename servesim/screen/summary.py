@@ -12,6 +12,7 @@ from rich.text import Text
 
 from servesim.check import listed
 from servesim.screen.console import print_lines
+from servesim.screen.dialect import dialect, dialect_title
 from servesim.screen.figures import counted, dollars, number, percent, typed
 from servesim.screen.hardware import cluster, gpus, prices
 from servesim.screen.notes import notes
@@ -77,10 +78,14 @@ def _sections(
     yield "Traffic", _traffic(summary)
     yield "Memory", _memory(summary)
     yield "Requests", _accounting(summary["accounting"])
-    yield "Latency", _latency(summary["latency"])
-    yield "Time", _time(summary)
-    yield "Throughput", _throughput(summary["throughput"])
-    yield "Per user", _per_user(summary["latency"]["interactivity"])
+    if section := summary.get("metrics"):
+        yield "Time", _time(summary)
+        yield dialect_title(section), dialect(section)
+    else:
+        yield "Latency", _latency(summary["latency"])
+        yield "Time", _time(summary)
+        yield "Throughput", _throughput(summary["throughput"])
+        yield "Per user", _per_user(summary["latency"]["interactivity"])
     yield "Goodput", goodput(summary["goodput"])
     yield "Cost", _cost(summary)
     yield "Energy", energy(summary)

@@ -22,7 +22,8 @@ class Finished:
     """A mark in a folder: which study its table is of, and all that the table was made from.
 
     That is the study, servesim's version, every file that a configuration can be composed from, and the
-    traces. Where one of them has changed, the sweep is gone through point by point.
+    files that its points name: traces, and descriptions of models and of engines. Where one of them has
+    changed, the sweep is gone through point by point.
     """
 
     def __init__(self, folder: Path, study: Study, groups: Groups) -> None:
@@ -32,14 +33,13 @@ class Finished:
         """Tell whether the table in the folder is that of the study, and everything is as it was."""
         try:
             said = json.loads((self._folder / NAME).read_text())
-            traces = said["made_from"]["traces"]
-            return bool(said == self._mark(traces))
+            return bool(said == self._mark(said["made_from"]["files"]))
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return False
 
-    def write(self, traces: Iterable[str]) -> None:
+    def write(self, files: Iterable[str]) -> None:
         """Mark the table as finished."""
-        text = json.dumps(self._mark(sorted(traces)), indent=2) + "\n"
+        text = json.dumps(self._mark(sorted(files)), indent=2) + "\n"
         with in_one_go(self._folder / NAME) as beside:
             beside.write_text(text)
 
@@ -47,7 +47,7 @@ class Finished:
         """Take the mark away."""
         (self._folder / NAME).unlink(missing_ok=True)
 
-    def _mark(self, traces: Iterable[str]) -> dict[str, object]:
+    def _mark(self, files: Iterable[str]) -> dict[str, object]:
         whole = blake2b(json.dumps(self._study.as_dict(), sort_keys=True).encode(), digest_size=16)
         whole.update(str(self._groups.folders[:-1]).encode())  # commands name the user's own
         for folder in self._groups.folders:
@@ -57,7 +57,7 @@ class Finished:
             "made_from": {
                 "version": __version__,
                 "study_and_options": whole.hexdigest(),
-                "traces": {path: file_digest(Path(path)).hex() for path in traces},
+                "files": {path: file_digest(Path(path)).hex() for path in files},
             },
             "table": file_digest(self._folder / TABLE).hex(),
         }

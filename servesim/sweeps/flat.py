@@ -10,10 +10,15 @@ Figure = str | int | float | bool | None
 
 #: Parts of a summary that differ from run to run of the same scenario.
 NOT_REPEATABLE = ("simulator",)
+#: Parts of a summary that are words about figures.
+_WORDS = ("metrics.definitions",)
 
 
 def flatten(summary: Mapping[str, Any]) -> dict[str, Figure]:
-    """Return a summary as one row ("latency.ttft_s.p99"): lists as JSON text, without ``simulator``."""
+    """Return a summary as one row ("latency.ttft_s.p99"): lists as JSON text, without ``simulator``.
+
+    Nor with the definitions of metrics, which are words.
+    """
     row: dict[str, Figure] = {}
     for name, value in summary.items():
         if name not in NOT_REPEATABLE:
@@ -38,6 +43,8 @@ def unflatten(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fill(row: dict[str, Figure], path: str, value: Any) -> None:
+    if path in _WORDS:
+        return
     if isinstance(value, dict):  # a summary is of dicts, lists and plain values
         for name, inner in value.items():
             _fill(row, f"{path}.{name}", inner)

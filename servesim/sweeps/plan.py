@@ -27,7 +27,7 @@ class Plan:
     def __init__(self, study: Study, grid: Grid, groups: Groups, config_dir: Path | None) -> None:
         self.study, self.grid = study, grid
         self._expansion, self._hashes = Expansion(groups, config_dir), Hashes()
-        self.traces: set[str] = set()
+        self.files: set[str] = set()  # traces, and what configurations were read from
 
     @property
     def most_points(self) -> int:
@@ -53,13 +53,14 @@ class Plan:
             configuration = self.grid.configurations[number]
             for seed in self.study.each_seed:
                 overrides = self._overrides(configuration, load, seed)
-                scenario, wrong, unfit = self._expansion.scenario(overrides)
-                for problem in wrong:
+                built = self._expansion.scenario(overrides)
+                for problem in built.refused:
                     refused.setdefault(str(problem), (problem, []))[1].append(configuration)
-                if scenario is None or wrong:
+                if built.scenario is None or built.refused:
                     wrong_ones += 1
                     break  # with every other seed, the same is wrong
-                found.append(self._point(number, load, seed, overrides, scenario, unfit))
+                self.files.update(built.files)
+                found.append(self._point(number, load, seed, overrides, built.scenario, built.unfit))
         if refused:
             all_wrong = wrong_ones in (_MOST_REFUSED, len(self.grid.configurations))
             raise ConfigError(
@@ -109,7 +110,7 @@ class Plan:
         unfit: Sequence[Problem],
     ) -> Point:
         if isinstance(scenario.workload, Trace):
-            self.traces.add(scenario.workload.path)
+            self.files.add(scenario.workload.path)
         outcome = Outcome.failed("\n".join(map(str, unfit))) if unfit else None
         return Point(number, load, seed, overrides, scenario, self._hashes.of(scenario), outcome)
 

@@ -110,7 +110,7 @@ def run_study(
         _write_study(study, folder)
         (folder / STUDY).touch()  # as new as the table, so that the page is drawn again
         if not work.unfinished:
-            finished.write(plan.traces)
+            finished.write(plan.files)
     return Swept(table, work.known)
 
 

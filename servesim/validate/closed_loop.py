@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,6 +34,7 @@ USERS = (
 )
 #: The scenario for each tensor parallelism, or what is wrong with it.
 Bases = dict[int | None, Scenario | ConfigError]
+_TP_FLAG = re.compile(r"--tensor-parallel-size\b|(?<!\S)-tp\b")
 #: Requests that each user sends, and the fewest of a run: so many that a steady part can be found.
 REQUESTS_PER_USER, FEWEST = 5, 20
 #: Columns of the table of errors, one row for each point and figure.
@@ -170,8 +172,12 @@ def at_point(scenario: Scenario, point: Point, requests_per_user: int = REQUESTS
 
 
 def says_tensor_parallel(overrides: Sequence[str]) -> bool:
-    """Tell whether overrides set how many GPUs a replica has."""
-    return any(text.partition("=")[0].endswith("tensor_parallel_size") for text in overrides)
+    """Tell whether overrides, or vLLM's flags among them, set how many GPUs a replica has."""
+    pairs = (text.partition("=")[::2] for text in overrides)
+    return any(
+        key.endswith("tensor_parallel_size") or (key == "engine_args" and _TP_FLAG.search(value))
+        for key, value in pairs
+    )
 
 
 def scored(errors: np.ndarray) -> Scores:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from servesim.check import MOST_S, quantity
+from servesim.check import MOST_S, Problem, quantity
 
 #: As many requests as warm up anything, and few enough to run in seconds.
 MOST_WARMUPS = 100_000
@@ -24,3 +25,12 @@ class Client:
     max_concurrency: int | None = quantity("requests", at_least=1, at_most=1_000_000, default=None)
     num_warmups: int = quantity("requests", at_least=0, at_most=MOST_WARMUPS, default=0)
     api_time_s: float = quantity("s", at_least=0, at_most=MOST_S, default=0.0)
+
+    def misfits(self, users: int | None) -> Iterator[Problem]:
+        """Yield what does not go with traffic from so many users; None: it does not come from users."""
+        if users is not None and self.max_concurrency is not None:
+            message = (
+                f"the {users:,} users of a closed loop limit it; set workload.arrivals.concurrency, "
+                "or choose workload/arrivals=burst"
+            )
+            yield Problem("client.max_concurrency", self.max_concurrency, message)

@@ -8,12 +8,13 @@ lengths whatever the arrivals are.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
-from servesim.check import quantity
+from servesim.check import Problem, quantity
 from servesim.workload.batch import FloatArray, IntArray
 from servesim.workload.normal import normal_cdf
 
@@ -78,22 +79,70 @@ class Uniform:
     @property
     def variance(self) -> tuple[float, float]:
         """Return (w^2 - 1)/12 for w possible lengths (tokens squared)."""
-        widths = (high - low + 1 for low, high in (self._range(self.input), self._range(self.output)))
-        variance_in, variance_out = ((width**2 - 1) / 12 for width in widths)
-        return variance_in, variance_out
+        return _variance(*self._range(self.input)), _variance(*self._range(self.output))
 
     def tokens(self, normals: FloatArray) -> tuple[IntArray, IntArray]:
         """Return one pair of lengths per row of ``normals``."""
-        return self._draw(normals[:, 0], self.input), self._draw(normals[:, 1], self.output)
+        inputs, outputs = self._range(self.input), self._range(self.output)
+        return _uniform(normals[:, 0], *inputs), _uniform(normals[:, 1], *outputs)
 
     def _range(self, length: int) -> tuple[int, int]:
-        low, high = length * (1 - self.range_ratio), length * (1 + self.range_ratio)
-        return max(1, math.floor(low)), math.ceil(high)
+        return _around(length, self.range_ratio)
 
-    def _draw(self, normals: FloatArray, length: int) -> IntArray:
-        low, high = self._range(length)
-        steps = (normal_cdf(normals) * (high - low + 1)).astype(np.int64)
-        return np.minimum(low + steps, high)
+
+@dataclass(frozen=True)
+class Range:
+    """Whole lengths, equally likely, as the random datasets of load generators draw them.
+
+    With ``side=both`` from floor(n(1 - r)), at least 1, to ceil(n(1 + r)), both included: vLLM,
+    vllm/benchmarks/datasets, ``RandomDataset.get_sampling_params``, where the prompt is drawn about the input
+    less the ``special_tokens`` that the tokenizer adds to it, and the output may have a ratio of its own.
+    With ``side=below`` from floor(n r), at least 1, to n: vLLM's first benchmark_serving.py, SGLang's
+    bench_serving, and utils/bench_serving/benchmark_serving.py of InferenceX, ``sample_random_requests``.
+    """
+
+    input: int = quantity("tokens", at_least=1, at_most=MOST_TOKENS)
+    output: int = quantity("tokens", at_least=1, at_most=MOST_TOKENS)
+    range_ratio: float = quantity("share of the length", at_least=0, at_most=1, default=0.0)
+    output_range_ratio: float | None = quantity("share of the length", at_least=0, at_most=1, default=None)
+    side: Literal["both", "below"] = quantity(default="both")
+    special_tokens: int = quantity("tokens", at_least=0, at_most=MOST_TOKENS, default=0)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what is wrong between fields: a ratio of 1 on both sides, or nothing left to draw."""
+        for name in ("range_ratio", "output_range_ratio"):
+            if self.side == "both" and getattr(self, name) == 1:
+                yield Problem(name, 1, "must be below 1 with side=both (share of the length)")
+        if self.special_tokens >= self.input:
+            message = f"must be below input, {self.input}: a prompt has tokens of its own (tokens)"
+            yield Problem("special_tokens", self.special_tokens, message)
+
+    @property
+    def mean(self) -> tuple[float, float]:
+        """Return the mean lengths (tokens)."""
+        return self.special_tokens + sum(self._inputs) / 2, sum(self._outputs) / 2
+
+    @property
+    def variance(self) -> tuple[float, float]:
+        """Return (w^2 - 1)/12 for w possible lengths (tokens squared)."""
+        return _variance(*self._inputs), _variance(*self._outputs)
+
+    def tokens(self, normals: FloatArray) -> tuple[IntArray, IntArray]:
+        """Return one pair of lengths per row of ``normals``."""
+        prompts = self.special_tokens + _uniform(normals[:, 0], *self._inputs)
+        return prompts, _uniform(normals[:, 1], *self._outputs)
+
+    @property
+    def _inputs(self) -> tuple[int, int]:
+        return self._range(self.input - self.special_tokens, self.range_ratio)
+
+    @property
+    def _outputs(self) -> tuple[int, int]:
+        own = self.output_range_ratio
+        return self._range(self.output, self.range_ratio if own is None else own)
+
+    def _range(self, length: int, ratio: float) -> tuple[int, int]:
+        return _around(length, ratio) if self.side == "both" else (max(1, int(length * ratio)), length)
 
 
 @dataclass(frozen=True)
@@ -153,6 +202,21 @@ class Geometric:
 def whole_tokens(lengths: FloatArray) -> IntArray:
     """Round lengths to whole tokens, 1 at the least."""
     return np.maximum(np.rint(lengths), 1).astype(np.int64)
+
+
+def _around(length: int, ratio: float) -> tuple[int, int]:
+    """Return the shortest and the longest length within a share of the given one."""
+    return max(1, math.floor(length * (1 - ratio))), math.ceil(length * (1 + ratio))
+
+
+def _uniform(normals: FloatArray, low: int, high: int) -> IntArray:
+    """Return whole lengths from ``low`` to ``high``, each equally likely."""
+    steps = (normal_cdf(normals) * (high - low + 1)).astype(np.int64)
+    return np.minimum(low + steps, high)
+
+
+def _variance(low: int, high: int) -> float:
+    return float((high - low + 1) ** 2 - 1) / 12
 
 
 def _lognormal(normals: FloatArray, mean: float, cv: float) -> IntArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from servesim.workload.arrivals import Burst, ClosedLoop, OpenLoop
 from servesim.workload.batch import BATCH_ROWS, MOST_REQUESTS, Batch, FloatArray
 from servesim.workload.lengths import Lengths
 from servesim.workload.notes import Notes
+from servesim.workload.vllm_bench import VllmBench
 
 #: Requests of a synthetic workload that names no limit.
 DEFAULT_REQUESTS = 2000
@@ -28,7 +30,7 @@ class Synthetic:
     after 2,000 requests.
     """
 
-    arrivals: OpenLoop | ClosedLoop
+    arrivals: OpenLoop | VllmBench | ClosedLoop
     lengths: Lengths
     requests: int | None = quantity("requests", at_least=1, at_most=MOST_REQUESTS, default=None)
     duration_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
@@ -52,14 +54,15 @@ class Synthetic:
 
     def problems(self) -> Iterator[Problem]:
         """Yield a problem where the requests would take longer to send than a clock shows, or never end."""
-        if isinstance(self.arrivals, Burst) and self.requests is None and self.duration_s is not None:
-            yield Problem(
-                "requests", None, "must be given where workload.duration_s is: a burst has no duration"
-            )
+        counted = isinstance(self.arrivals, (Burst, VllmBench))
+        if counted and self.requests is None and self.duration_s is not None:
+            message = "must be given beside duration_s: these arrivals are for a number of requests"
+            yield Problem("requests", None, message)
+            return
         if isinstance(self.arrivals, ClosedLoop) or self.duration_s is not None:
             return
         requests = self._most_requests()
-        if float(self.arrivals.times(np.array([float(requests)]))[0]) > MOST_S:
+        if self._last_s(self.arrivals, requests) > MOST_S:
             message = (
                 f"{requests:,} requests take more than {MOST_S:g} s to send; "
                 "set workload.duration_s, or a higher rate"
@@ -74,7 +77,7 @@ class Synthetic:
         """
         left = self._most_requests()
         normals = streams.stream("lengths")
-        for sent_s in self._moments(streams.stream("arrivals")):
+        for sent_s in self._moments(streams):
             lengths = self.lengths.tokens(normals.standard_normal((BATCH_ROWS, 2)))
             batch = Batch(sent_s, *lengths).until(left, self.duration_s)
             if batch.size:
@@ -88,9 +91,19 @@ class Synthetic:
             return self.requests
         return DEFAULT_REQUESTS if self.duration_s is None else sys.maxsize
 
-    def _moments(self, rng: np.random.Generator) -> Iterator[FloatArray]:
+    def _last_s(self, arrivals: OpenLoop | VllmBench, requests: int) -> float:
+        """Return about when the last of so many requests is due (seconds)."""
+        if isinstance(arrivals, VllmBench):
+            return arrivals.longest_s(requests)
+        return float(arrivals.times(np.array([float(requests)]))[0])
+
+    def _moments(self, streams: Streams) -> Iterator[FloatArray]:
         """Yield the moments of sending (seconds), ``BATCH_ROWS`` at a time, without end."""
-        unit_time = 0.0
+        fresh = partial(streams.stream, "arrivals")
+        if isinstance(self.arrivals, VllmBench):
+            yield from self.arrivals.moments(fresh, self._most_requests(), BATCH_ROWS)
+            return
+        rng, unit_time = fresh(), 0.0
         while isinstance(self.arrivals, ClosedLoop):
             yield np.zeros(BATCH_ROWS)
         while True:

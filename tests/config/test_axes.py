@@ -54,3 +54,11 @@ def test_several_values_make_an_axis() -> None:
     assert is_axis("seed=range(3)")
     assert not is_axis("gpu=h100-sxm")
     assert not is_axis("workload.lengths.table=[[0,1,1],[1,2,2]]")
+
+
+@pytest.mark.parametrize("key", ["engine_args", "workload.path", "model.hf_config"])
+def test_free_text_is_taken_as_it_was_meant(key: str) -> None:
+    axis = read_axis(f"{key}=-a 1 --b,'c, d'", GROUPS)
+    assert isinstance(axis, Axis)
+    assert axis.values == ("-a 1 --b", "c, d")
+    assert axis.overrides == (f"{key}=-a 1 --b", f"{key}=c, d")

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from servesim.config.groups import Groups
-from servesim.config.overrides import Overrides, quoted
+from servesim.config.overrides import Overrides, one_value, quoted
 
 GROUPS = Groups.of(None)
 
@@ -42,6 +42,11 @@ def faults(*typed: str, sweeping: bool = False) -> list[str]:
         ("workload.path=a,b.csv", "++workload.path='a,b.csv'"),
         ("workload.path='a,b.csv'", "++workload.path='a,b.csv'"),
         ("workload.path=it's", r"++workload.path='it\'s'"),
+        ("workload.path=null", "++workload.path=null"),
+        ("model.hf_config=a b,(1).json", "++model.hf_config='a b,(1).json'"),
+        ("engine_args=--a b,c --d=[1", "++engine_args='--a b,c --d=[1'"),
+        ("engine_args=--api-key ${KEY}", r"++engine_args='--api-key \${KEY}'"),
+        ("engine_args=null", "++engine_args=null"),
     ],
 )
 def test_each_override_is_handed_on_in_its_way(typed: str, handed_on: str) -> None:
@@ -106,3 +111,18 @@ def test_a_scheduler_without_a_cluster_of_its_name_asks_for_one(tmp_path: pytest
 def test_more_runs_than_anybody_waits_for_are_refused_before_they_are_made(typed: list[str]) -> None:
     (problem,) = Overrides(typed, Groups.of(None), sweeping=True).problems
     assert "more than 100,000 runs" in problem.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["engine_args=--a b,c", "engine_args=-tp 2", "workload.path=a,b.csv", "seed=1,2", "engine_args=it's,two"],
+)
+def test_one_value_is_one_where_several_would_be_a_sweep(text: str) -> None:
+    alone = one_value(text)
+    if text.startswith("seed"):
+        assert alone == text
+    else:
+        (swept,) = ready(alone, sweeping=True)
+        override = OverridesParser.create().parse_override(swept)
+        assert not override.is_sweep_override()
+        assert override.value() == text.partition("=")[2]

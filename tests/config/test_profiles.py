@@ -37,8 +37,20 @@ def test_each_pool_has_the_profile_of_its_gpu() -> None:
     assert prefill.step_time.decode(1, 1) < decode.step_time.decode(1, 1)
 
 
+def test_a_gpu_that_builds_on_another_takes_its_profile() -> None:
+    scenario = load("gpu.name=mine", "gpu.bf16_flops_per_s=312e12", "gpu.hbm_bytes_per_s=2.039e12")
+    assert names(scenario) == ["h100-sxm-vllm"]
+    assert names(load("gpu.name=mine", "gpu.profile_of=b200-sxm")) == ["b200-sxm-vllm"]
+
+
+def test_a_profile_that_is_not_there_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match=r"gpu\.profile_of = 'v100': has no profile at hand; .*h100-sxm"):
+        load("gpu.name=mine", "gpu.profile_of=v100")
+    load("gpu.name=mine", "gpu.profile_of=v100", "calibration=roofline")
+
+
 def test_a_gpu_of_ones_own_takes_the_nearest_of_all() -> None:
-    scenario = load("gpu.name=mine")
+    scenario = load("gpu.name=mine", "gpu.profile_of=null")
     assert len(names(scenario)) > 1
     own, known = (one.deployments()[0].step_time for one in (scenario, load()))
     assert own.decode(8, 8000) == known.decode(8, 8000)
@@ -99,7 +111,7 @@ def test_a_file_that_is_no_profile_is_refused(written: bytes, line: str, tmp_pat
     (tmp_path / "calibration").mkdir()
     (tmp_path / "calibration" / "mine-vllm.yaml").write_bytes(written)
     with pytest.raises(ConfigError) as caught:
-        load("gpu.name=mine", config_dir=tmp_path)
+        load("gpu.name=mine", "gpu.profile_of=null", config_dir=tmp_path)
     assert line in str(caught.value)
 
 

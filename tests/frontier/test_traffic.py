@@ -56,8 +56,9 @@ def test_a_trace_has_a_rate_too(tmp_path: Path) -> None:
     assert has_a_rate(trace)
     assert fair_trial(trace, Slo(ttft_s=1.0), (0,)) == Trial(30, (0,))
     assert drawn(scaled(trace, 2.0), 0).sent_s[-1] == pytest.approx(29 / 2)
+    assert not has_a_rate(replace(trace, at_once=True))
 
 
-@pytest.mark.parametrize("arrivals", ["closed_loop", "schedule"])
+@pytest.mark.parametrize("arrivals", ["closed_loop", "schedule", "burst", "vllm_bench"])
 def test_other_traffic_has_none(arrivals: str) -> None:
     assert not has_a_rate(workload(f"workload/arrivals={arrivals}"))

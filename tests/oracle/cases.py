@@ -7,13 +7,14 @@ the same cases every time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil, inf
 from random import Random
 from typing import Any, Literal, TypeVar
 
 from tests.costs import AffineStepTime
-from tests.oracle.cluster import EARLY_S, Rule, Run, Sent, serve, serve_disaggregated
+from tests.oracle.client import EARLY_S, Sending, Sent
+from tests.oracle.cluster import Rule, Run, serve, serve_disaggregated
 from tests.oracle.continuous import Continuous
 from tests.oracle.static import Static
 
@@ -30,6 +31,7 @@ class PooledCase:
     max_model_len: int
     replicas: int
     rule: Rule
+    sending: Sending = field(default_factory=Sending)
 
     @property
     def capacities(self) -> list[int]:
@@ -45,6 +47,7 @@ class PooledCase:
             max_model_len=self.max_model_len,
             replicas=self.replicas,
             rule=self.rule,
+            sending=self.sending,
             horizon_s=horizon_s,
             kv_blocks=self.kv_blocks,
             **self.limits,
@@ -67,6 +70,7 @@ class DisaggregatedCase:
     rule: Rule
     first_token: Literal["prefill", "decode"]
     transfer_s: float
+    sending: Sending = field(default_factory=Sending)
 
     @property
     def capacities(self) -> list[int]:
@@ -87,6 +91,7 @@ class DisaggregatedCase:
             prefill_replicas=self.prefill_replicas,
             decode_replicas=self.decode_replicas,
             rule=self.rule,
+            sending=self.sending,
             horizon_s=horizon_s,
             **self.limits,
         )
@@ -243,3 +248,30 @@ DRAWS: dict[str, Callable[[Random], Case]] = {
     "static": draw_static,
     "disaggregated": draw_disaggregated,
 }
+
+
+def draw_sending(random: Random, step_s: float) -> Sending:
+    """Draw a client: a semaphore or users, and times that often are as long as steps."""
+    api_time_s = random.choice((0.0, 0.0, 0.5 * EARLY_S, 0.3, 1.0, 2.7)) * step_s
+    if random.random() < 0.5:
+        return Sending(random.choice((1, 2, 3, 8, 100)), api_time_s)
+    return Sending(
+        api_time_s=api_time_s,
+        users=random.choice((1, 2, 3, 8, 40)),
+        ramp_up_s=random.choice((0.0, 1.0, 20.0)) * step_s * random.choice((1.0, random.random())),
+        think_time_s=random.choice((0.0, 0.0, 1.0, 5.0)) * step_s * random.choice((1.0, random.random())),
+    )
+
+
+def with_client(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
+    """Return the drawing of the same cases with a client that waits for answers."""
+
+    def drawn(random: Random) -> Case:
+        case = draw(random)
+        step_time = case.prefill_step_time if isinstance(case, DisaggregatedCase) else case.step_time
+        return replace(case, sending=draw_sending(random, step_time.step_s))
+
+    return drawn
+
+
+WITH_CLIENT = {kind: with_client(draw) for kind, draw in DRAWS.items()}

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import inf
 from typing import Any, Literal
 
 from tests.costs import AffineStepTime
+from tests.oracle.client import EARLY_S, OPEN_LOOP, TIE_S, Client, Sending, Sent
 from tests.oracle.continuous import Continuous
 from tests.oracle.disaggregated import Decode, Prefill
 from tests.oracle.job import Job
 from tests.oracle.static import Static
 from tests.oracle.step import Step
-
-EARLY_S = 1e-7
-"""A request sent at t is seen by a step boundary b when t <= b + EARLY_S."""
-
-TIE_S = 1e-9
-"""Moments of different replicas that are this close are a tie."""
-
-Sent = tuple[float, int, int]
-"""A request: when it is sent (s), its input tokens and its output tokens."""
 
 Rule = Literal["round_robin", "least_outstanding"]
 
@@ -51,6 +42,7 @@ class Cluster:
         self.messages: list[tuple[float, int, Callable[[], None]]] = []
         self.sent = 0
         self.run = Run()
+        self.client: Client
 
     def at(self, time_s: float, act: Callable[[], None]) -> None:
         """Let something happen at a time; of two at one time, the first asked for comes first."""
@@ -70,25 +62,28 @@ class Cluster:
                 message[2]()
             else:
                 replica.boundary(next_s)
+        self.run.ties += self.client.ties
         for replica in replicas:
             self.run.steps += replica.steps[:-1] if replica.computing else replica.steps
             self.run.free.append(replica.free)
         return self.run
 
-    def send(self, requests: Sequence[Sent], max_model_len: int, choose: Callable[[], Any]) -> None:
+    def send(
+        self, requests: Sequence[Sent], sending: Sending, max_model_len: int, choose: Callable[[], Any]
+    ) -> None:
         """Send the requests to the replicas that ``choose`` names; prompts that are too long are dropped."""
 
-        def deliver(job: Job) -> None:
+        def deliver(job: Job, now: float) -> None:
             if job.input_tokens >= max_model_len:
                 self.run.dropped.append(job)
+                self.client.answered(job, now)
                 return
             self.run.taken.append(job)
             job.output_tokens = min(job.output_tokens, max_model_len - job.input_tokens)
-            choose().arrive(job, job.sent_s)
+            choose().arrive(job, max(now, job.arrived_s))
 
-        for number, (sent_s, input_tokens, output_tokens) in enumerate(requests):
-            job = Job(number, sent_s, input_tokens, output_tokens)
-            self.at(sent_s - EARLY_S, partial(deliver, job))
+        self.client = Client(sending, self.at, deliver)
+        self.client.start(requests)
 
     def note_tie(self, replica: Continuous, now: float) -> None:
         """Note when a message between replicas finds it begin or end a step at that very instant."""
@@ -129,6 +124,7 @@ def serve(
     max_model_len: int,
     replicas: int = 1,
     rule: Rule = "round_robin",
+    sending: Sending = OPEN_LOOP,
     horizon_s: float = inf,
     **limits: Any,
 ) -> Run:
@@ -138,10 +134,11 @@ def serve(
     def on_finish(job: Job) -> None:
         cluster.run.finished.append(job)
         router.left(job.replica)
+        cluster.client.answered(job, job.finished_s)
 
     pool = [kind(index, step_time, on_finish, **limits) for index in range(replicas)]
     router = Router(pool, rule)
-    cluster.send(requests, max_model_len, router.choose)
+    cluster.send(requests, sending, max_model_len, router.choose)
     return cluster.simulate(pool, horizon_s)
 
 
@@ -158,6 +155,7 @@ def serve_disaggregated(
     prefill_replicas: int = 1,
     decode_replicas: int = 1,
     rule: Rule = "round_robin",
+    sending: Sending = OPEN_LOOP,
     horizon_s: float = inf,
     **limits: Any,
 ) -> Run:
@@ -171,6 +169,7 @@ def serve_disaggregated(
             prefill_router.left(job.prefill_replica)
         else:
             decode_router.left(job.replica)
+        cluster.client.answered(job, job.finished_s)
 
     def hand_over(job: Job, now: float) -> None:
         source = job.prefill_replica
@@ -226,5 +225,5 @@ def serve_disaggregated(
         for index in range(decode_replicas)
     ]
     prefill_router, decode_router = Router(prefill_pool, rule), Router(decode_pool, rule)
-    cluster.send(requests, max_model_len, prefill_router.choose)
+    cluster.send(requests, sending, max_model_len, prefill_router.choose)
     return cluster.simulate([*prefill_pool, *decode_pool], horizon_s)

@@ -25,7 +25,7 @@ def assert_equal(got: Run, want: cluster.Run) -> None:
     assert dropped == [job.id for job in want.dropped]
     _assert_same_order(got.completed, want.finished)
     served = [row for row in got.by_id if row["status"] != DROPPED]
-    for row, job in zip(served, want.taken, strict=True):
+    for row, job in zip(served, sorted(want.taken, key=lambda job: job.id), strict=True):
         _assert_same_request(row, job)
     for replica in range(len(want.free)):
         leaps = [row for row in got.leaps if row["replica"] == replica]
@@ -55,13 +55,15 @@ def _assert_same_order(got: list[Row], want: list[Job]) -> None:
 
 
 def _assert_same_request(row: Row, job: Job) -> None:
-    assert (row["request_id"], row["sent_s"]) == (job.id, job.sent_s)
+    assert row["request_id"] == job.id
+    for name in ("due_s", "sent_s", "arrived_s"):
+        assert same(row[name], getattr(job, name)), (name, row[name], job)
     assert (row["input_tokens"], row["output_tokens"]) == (job.input_tokens, job.output_tokens)
     assert (row["generated"], row["preemptions"]) == (job.generated, job.preemptions), (row, job)
     assert (row["replica"], row["prefill_replica"]) == (job.replica, job.prefill_replica)
     unfinished = QUEUED if isnan(job.scheduled_s) else RUNNING
     assert row["status"] == (unfinished if isnan(job.finished_s) else COMPLETED)
-    clock_s = job.sent_s if isnan(job.scheduled_s) else max(job.scheduled_s, *job.token_times, 0.0)
+    clock_s = job.arrived_s if isnan(job.scheduled_s) else max(job.scheduled_s, *job.token_times, 0.0)
     for name in MOMENTS + PARTS:
         assert same(row[name], getattr(job, name), clock_s), (name, row[name], job)
 

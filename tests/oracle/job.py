@@ -11,10 +11,12 @@ class Job:
     """A request with the moments of its life; ``nan`` means "has not happened"."""
 
     id: int
-    sent_s: float
+    due_s: float
     input_tokens: int
     output_tokens: int
 
+    sent_s: float = nan
+    arrived_s: float = nan
     generated: int = 0
     computed: int = 0
     blocks: int = 0
@@ -42,8 +44,8 @@ class Job:
     def was_scheduled(self, now: float) -> None:
         """Note that it is part of the step that starts at ``now``."""
         if isnan(self.scheduled_s):
-            self.scheduled_s = max(now, self.sent_s)
-            self.queue_s = self.scheduled_s - self.sent_s
+            self.scheduled_s = max(now, self.arrived_s)
+            self.queue_s = self.scheduled_s - self.arrived_s
         if self.landed_s is not None:
             self.decode_queue_s += now - self.landed_s
             self.landed_s = None

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.router import LeastOutstanding, RoundRobin, Router
 from servesim.engine.continuous import Continuous
 from servesim.engine.static import Static
+from servesim.workload.arrivals import ClosedLoop
+from servesim.workload.client import Client
 from tests.oracle.cases import Case, DisaggregatedCase, PooledCase
 from tests.oracle.static import Static as OracleStatic
 from tests.serving import Run, Service
@@ -27,6 +31,7 @@ def _one_pool(case: PooledCase) -> Service:
         replicas=case.replicas,
         router=ROUTERS[case.rule],
         max_model_len=case.max_model_len,
+        **_client(case),
     )
 
 
@@ -44,4 +49,11 @@ def _two_pools(case: DisaggregatedCase) -> Service:
         decode_replicas=case.decode_replicas,
         bytes_per_s=1e30,
         latency_s=case.transfer_s,
+        **_client(case),
     )
+
+
+def _client(case: Case) -> dict[str, Any]:
+    sending = case.sending
+    users = sending.users and ClosedLoop(sending.users, sending.ramp_up_s, sending.think_time_s)
+    return {"client": Client(sending.max_concurrency, api_time_s=sending.api_time_s), "users": users}

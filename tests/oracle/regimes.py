@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from tests.costs import AffineStepTime
 from tests.oracle.cases import Case, DisaggregatedCase
-from tests.oracle.cluster import EARLY_S, TIE_S, Run
+from tests.oracle.client import EARLY_S, TIE_S
+from tests.oracle.cluster import Run
 from tests.oracle.static import Static
 from tests.oracle.step import Step
 

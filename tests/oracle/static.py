@@ -69,7 +69,7 @@ class Static:
             return inf
         if len(self.waiting) >= self.batch_size:
             return now
-        return max(now, self.waiting[0].sent_s + self.batch_timeout_s)
+        return max(now, self.waiting[0].arrived_s + self.batch_timeout_s)
 
     def boundary(self, now: float) -> None:
         """End the step under way, and begin the next step or the next batch."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings, target
 from hypothesis import strategies as st
 
-from tests.oracle.cases import DRAWS, Case
+from tests.oracle.cases import DRAWS, WITH_CLIENT, Case
 from tests.oracle.cluster import Run
 from tests.oracle.compare import assert_blocks_returned, assert_equal
 from tests.oracle.leap import leap
@@ -104,6 +104,40 @@ def test_random_cases(kind: str) -> None:
         run = hold_equal(case)
         target(float(sum(job.preemptions for job in run.finished)), label="preemptions")
         assume(not run.ties)
+
+    differ_nowhere()
+
+
+@pytest.mark.parametrize("kind", WITH_CLIENT)
+def test_a_client_that_waits_for_answers_is_the_same_in_both(kind: str) -> None:
+    """A semaphore or users who ramp up and think, API time, and a horizon in every third case."""
+    reached: Counter[str] = Counter()
+    for seed in range(200):
+        random = Random(seed)
+        case = WITH_CLIENT[kind](random)
+        run = hold_equal(case)
+        steps = run.steps
+        if seed % 3 == 0 and steps:
+            horizon_s = random.choice(steps).start_s + random.choice((-1e-6, 3e-7, 1e-3))
+            cut = case.simulate(horizon_s)
+            if not cut.ties:
+                assert_equal(leap(case, horizon_s), cut)
+        reached["ties"] += run.ties > 0
+        reached["held"] += sum(job.sent_s > job.due_s for job in run.taken)
+        reached["closed loops"] += case.sending.users is not None
+    assert reached["ties"] < 60, reached
+    assert reached["held"] > 500, reached
+    assert reached["closed loops"] > 60, reached
+
+
+@pytest.mark.parametrize("kind", WITH_CLIENT)
+def test_random_clients(kind: str) -> None:
+    """Hypothesis looks for a case with a client in which they differ."""
+
+    @given(st.randoms(use_true_random=False).map(WITH_CLIENT[kind]))
+    @settings(max_examples=100)
+    def differ_nowhere(case: Case) -> None:
+        assume(not hold_equal(case).ties)
 
     differ_nowhere()
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.costs import AffineStepTime
-from tests.oracle.cluster import EARLY_S, Run, Sent, serve, serve_disaggregated
+from tests.oracle.client import EARLY_S, Sent
+from tests.oracle.cluster import Run, serve, serve_disaggregated
 from tests.oracle.continuous import Continuous
 from tests.oracle.job import Job
 from tests.oracle.static import Static

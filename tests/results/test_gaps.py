@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from servesim.results.gaps import steps_ended, token_gaps
 from servesim.results.window import Window
-from tests.results.made import records, step
+from tests.results.made import gap, records, step
 
 
 def gaps_of(made: object, window: Window | None = None) -> list[float]:
@@ -25,13 +25,13 @@ LEAPS = [
 
 def test_a_step_makes_one_gap_for_each_sequence_that_goes_on() -> None:
     """Two sequences over three steps of 0.25, 0.375 and 0.5 s, and one gap torn by a preemption."""
-    made = records([], LEAPS, [[1.5, 0.875]])
+    made = records([], LEAPS, [gap(0, 1.5, 0.875)])
     assert gaps_of(made) == [0.25, 0.25, 0.375, 0.375, 0.5, 0.5, 0.875]
 
 
 def test_a_window_keeps_the_gaps_that_end_in_it() -> None:
     """After its start, up to its end: of the ends at 0.75, 1.125 and 1.625 those after 0.75 up to 1.625."""
-    made = records([], LEAPS, [[0.75, 7.0], [1.5, 0.875]])
+    made = records([], LEAPS, [gap(0, 0.75, 7.0), gap(1, 1.5, 0.875)])
     assert gaps_of(made, Window(0.75, 1.625)) == [0.375, 0.375, 0.5, 0.5, 0.875]
     assert gaps_of(made, Window(0.75, 1.5)) == [0.375, 0.375, 0.875]
     assert gaps_of(made, Window(2.0, 3.0)) == []

@@ -170,3 +170,19 @@ def test_requests_cut_at_the_horizon_count_as_missed_and_it_is_said() -> None:
     assert summary["goodput"]["cut"] == cut > 1
     assert f"{cut} requests cut at the horizon count as missed" in unwrapped(screen("horizon_s=3"))
     assert "cut at the horizon" not in screen()
+
+
+def test_a_dialect_takes_the_place_of_the_plain_latencies_with_its_definitions() -> None:
+    summary, printed = summary_of("metrics=aiperf"), screen("metrics=aiperf")
+    ttft = summary["metrics"]["values"]["time_to_first_token"]
+    shown = (ttft[name] for name in ("avg", "min", "max", "p99", "p90", "p50", "std"))
+    assert row(printed, "time_to_first_token (ms)") == [number(value) for value in shown]
+    assert "TPOT (ms)" not in printed
+    for name, said in summary["metrics"]["definitions"].items():
+        assert f"{name}: {said['meaning']}" in unwrapped(printed)
+        assert f"({said['unit']})" in printed
+
+
+def test_the_plain_dialect_adds_nothing() -> None:
+    assert "metrics" not in summary_of("metrics=vllm")
+    assert screen("metrics=vllm") == screen()

@@ -53,7 +53,7 @@ def test_a_mark_is_of_one_study_one_table_and_the_options_at_hand(folder: Path, 
     assert not mark(folder, own).holds()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"made_from": 3}', '{"made_from": {"traces": null}}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"made_from": 3}', '{"made_from": {"files": null}}'])
 def test_a_torn_mark_does_not_hold(text: str, folder: Path, own: Path) -> None:
     (folder / NAME).write_text(text)
     assert not mark(folder, own).holds()

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from servesim.check import ConfigError, check
 from servesim.streams import Streams
-from servesim.workload.arrivals import ClosedLoop, Constant, Gamma, OpenLoop, Poisson
+from servesim.workload.arrivals import Burst, ClosedLoop, Constant, Gamma, OpenLoop, Poisson
 from servesim.workload.batch import FloatArray
 from servesim.workload.schedule import Schedule
-from tests.workload.theory import SAMPLES, SIGMAS, assert_mean
+from tests.workload.theory import SAMPLES, SIGMAS, assert_mean, assert_variance
 
 RATES = st.floats(1e-3, 1e4)
 PROCESSES: list[OpenLoop] = [Poisson(3.0), Gamma(3.0, 0.2), Constant(3.0), Schedule([[0, 1], [5, 9]], 8.0)]
@@ -94,6 +94,28 @@ def test_an_impossible_burstiness_is_refused(burstiness: float) -> None:
 def test_an_impossible_number_of_users_is_refused(users: Any) -> None:
     with pytest.raises(ConfigError, match=r"concurrency.*\(users\)"):
         check(ClosedLoop(users))
+
+
+def test_a_burst_is_all_at_once() -> None:
+    assert moments(Burst(), 5).tolist() == [0.0] * 5
+
+
+def test_users_begin_evenly_over_the_ramp() -> None:
+    assert [ClosedLoop(4, ramp_up_s=10.0).start_s(user) for user in range(4)] == [0.0, 2.5, 5.0, 7.5]
+    assert [ClosedLoop(4).start_s(user) for user in range(4)] == [0.0] * 4
+
+
+def test_think_times_are_constant_or_exponential_about_their_mean() -> None:
+    def drawn(users: ClosedLoop, seed: int = 0) -> FloatArray:
+        return np.fromiter(users.thoughts_s(Streams(seed).stream("think times")), float, SAMPLES)
+
+    assert set(drawn(ClosedLoop(1, think_time_s=3.0))) == {3.0}
+    assert set(drawn(ClosedLoop(1, think_time="exponential"))) == {0.0}
+    thoughts_s = drawn(ClosedLoop(1, think_time_s=3.0, think_time="exponential"))
+    assert_mean(thoughts_s, 3.0, 9.0)
+    assert_variance(thoughts_s, 9.0)
+    twice = drawn(ClosedLoop(9, think_time_s=6.0, think_time="exponential"))
+    assert np.array_equal(twice, 2 * thoughts_s)
 
 
 def test_whole_rates_and_one_user_are_fine() -> None:

@@ -11,11 +11,12 @@ import yaml
 from servesim.check import check
 from servesim.streams import Streams
 from servesim.workload.arrivals import Burst, ClosedLoop, Constant, Gamma, Poisson
-from servesim.workload.lengths import Fixed, Geometric, Lognormal, Uniform
+from servesim.workload.lengths import Fixed, Geometric, Lognormal, Range, Uniform
 from servesim.workload.quantiles import Quantiles
 from servesim.workload.schedule import Schedule
 from servesim.workload.synthetic import Synthetic
 from servesim.workload.trace import Trace
+from servesim.workload.vllm_bench import VllmBench
 
 CONF = Path(__file__).parents[2] / "conf" / "workload"
 ARRIVALS = {
@@ -25,11 +26,13 @@ ARRIVALS = {
     "schedule": Schedule,
     "closed_loop": ClosedLoop,
     "burst": Burst,
+    "vllm_bench": VllmBench,
 }
 LENGTHS = {
     "quantiles": Quantiles,
     "fixed": Fixed,
     "uniform": Uniform,
+    "range": Range,
     "lognormal": Lognormal,
     "geometric": Geometric,
 }

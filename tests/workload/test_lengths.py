@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from servesim.check import ConfigError, check
 from servesim.streams import Streams
 from servesim.workload.batch import FloatArray
-from servesim.workload.lengths import Fixed, Geometric, Lengths, Lognormal, Uniform
+from servesim.workload.lengths import Fixed, Geometric, Lengths, Lognormal, Range, Uniform
 from servesim.workload.quantiles import Quantiles
 from tests.workload.theory import SAMPLES, SIGMAS, assert_mean, assert_variance
 
@@ -23,6 +23,8 @@ DISTRIBUTIONS: list[Lengths] = [
     Fixed(512, 256),
     Uniform(512, 16, 0.5),
     Uniform(3, 100, 0.0),
+    Range(1024, 128, 0.2),
+    Range(1000, 500, 0.8, 0.1, "below", 3),
     Lognormal(1000.0, 300.0, 0.5, 1.0),
     Lognormal(800.0, 50.0, 0.0, 0.2),
     Geometric(512.0, 3.5),
@@ -80,6 +82,35 @@ def test_a_long_prompt_is_long_under_every_distribution(pairs: FloatArray, lengt
 )
 def test_input_and_output_are_independent(lengths: Lengths) -> None:
     assert abs(np.corrcoef(*lengths.tokens(normals()))[0, 1]) <= SIGMAS / math.sqrt(SAMPLES)
+
+
+@given(NORMALS, st.integers(1, 10**6), st.integers(1, 10**6), st.floats(0, 0.999))
+def test_a_range_on_both_sides_is_uniform(pairs: FloatArray, prompt: int, output: int, ratio: float) -> None:
+    one, other = (kind(prompt, output, ratio).tokens(pairs) for kind in (Uniform, Range))
+    assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def limits(lengths: Lengths) -> list[tuple[int, int]]:
+    """Return the shortest and the longest prompt and output."""
+    extremes = np.array([[-9.0, -9.0], [9.0, 9.0]])
+    return [(int(tokens[0]), int(tokens[1])) for tokens in lengths.tokens(extremes)]
+
+
+def test_the_ranges_are_those_of_the_load_generators() -> None:
+    """vLLM: about the prompt without its special tokens; the first vLLM and InferenceX: below."""
+    assert limits(Range(1024, 128, 0.2)) == [(819, 1229), (102, 154)]
+    assert limits(Range(1024, 128, 0.2, special_tokens=1)) == [(1 + 818, 1 + 1228), (102, 154)]
+    assert limits(Range(1024, 128, 0.2, 0.0)) == [(819, 1229), (128, 128)]
+    assert limits(Range(1024, 128, 0.8, side="below")) == [(819, 1024), (102, 128)]
+    assert limits(Range(1024, 128, 1.0, side="below")) == [(1024, 1024), (128, 128)]
+    assert limits(Range(1024, 128, 0.0, side="below")) == [(1, 1024), (1, 128)]
+
+
+def test_a_range_that_vllm_refuses_is_refused() -> None:
+    with pytest.raises(ConfigError) as refused:
+        check(Range(4, 8, 1.0, 1.0, special_tokens=4))
+    wrong = [problem.path for problem in refused.value.problems]
+    assert wrong == ["range_ratio", "output_range_ratio", "special_tokens"]
 
 
 def test_every_length_of_a_range_is_equally_likely() -> None:

@@ -15,14 +15,24 @@ from hypothesis import strategies as st
 from servesim.check import ConfigError, check
 from servesim.streams import Streams
 from servesim.workload import synthetic
-from servesim.workload.arrivals import ClosedLoop, Constant, Gamma, Poisson
+from servesim.workload.arrivals import Burst, ClosedLoop, Constant, Gamma, Poisson
 from servesim.workload.batch import BATCH_ROWS, Batch
 from servesim.workload.lengths import Fixed, Geometric
 from servesim.workload.schedule import Schedule
 from servesim.workload.synthetic import Synthetic
+from servesim.workload.vllm_bench import VllmBench
 
 LENGTHS = Geometric(500.0, 200.0)
-ARRIVALS = [Poisson(4.0), Gamma(9.0, 0.2), Constant(0.5), Schedule([[0, 1], [60, 7]], 100.0), ClosedLoop(8)]
+ARRIVALS = [
+    Poisson(4.0),
+    Gamma(9.0, 0.2),
+    Constant(0.5),
+    Schedule([[0, 1], [60, 7]], 100.0),
+    ClosedLoop(8),
+    Burst(),
+    VllmBench(4.0, 0.5),
+    VllmBench(None, 1.0, "linear", 1.0, 9.0),
+]
 
 
 def sent(workload: Synthetic, seed: int = 0) -> Batch:
@@ -129,6 +139,14 @@ def test_open_loop_traffic_has_no_users_to_wait_for() -> None:
 
 def test_a_duration_may_end_before_the_first_request() -> None:
     assert sent(Synthetic(Constant(1.0), LENGTHS, duration_s=0.5)).size == 0
+
+
+def test_a_burst_needs_a_number_of_requests() -> None:
+    """A duration would not end it; without any limit it has the usual number."""
+    assert sent(Synthetic(Burst(), LENGTHS)).size == 2000
+    assert not Synthetic(Burst(), LENGTHS).open_loop
+    with pytest.raises(ConfigError, match="requests: must be given beside duration_s"):
+        check(Synthetic(Burst(), LENGTHS, duration_s=1.0))
 
 
 def test_every_problem_of_arrivals_lengths_and_limits_is_listed() -> None:

@@ -54,6 +54,14 @@ def test_the_rate_is_multiplied(path: str) -> None:
     assert sent(Trace(path, rate_scale=4)).sent_s.tolist() == [2.5 * i for i in range(10)]
 
 
+def test_all_at_once_keeps_the_order_and_the_window_of_the_recording(path: str) -> None:
+    trace = Trace(path, at_once=True, start_s=15, rate_scale=2, duration_s=1.0)
+    check(trace)
+    assert sent(trace).sent_s.tolist() == [0.0] * 8
+    assert sent(trace).input_tokens.tolist() == list(range(3, 11))
+    assert (trace.open_loop, trace.notes.same_time) == (False, 0)
+
+
 def test_a_window_counts_from_the_first_row_in_recorded_seconds(path: str) -> None:
     trace = Trace(path, start_s=15, end_s=50, rate_scale=2)
     assert sent(trace).input_tokens.tolist() == [3, 4, 5]

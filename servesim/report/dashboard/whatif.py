@@ -78,11 +78,11 @@ class WhatIfs:
             return self._known[overrides]
 
     def _answer(self, overrides: Overrides) -> Answer:
-        scenario, refused, unfit = self._scenarios.scenario(overrides)
-        if scenario is None or refused or unfit:
-            return Answer(overrides, problems=(*refused, *unfit))
+        built = self._scenarios.scenario(overrides)
+        if built.scenario is None or built.refused or built.unfit:
+            return Answer(overrides, problems=(*built.refused, *built.unfit))
         try:
-            result = self._run(scenario)
+            result = self._run(built.scenario)
         except ConfigError as error:
             return Answer(overrides, problems=error.problems)
         except StalledError as error:

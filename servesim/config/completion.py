@@ -1,0 +1,35 @@
+"""Making a composed mapping whole: from flags of an engine, a model's own file, and few figures of a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
+from typing import Any
+
+from servesim.config.gpu_figures import lay_gpus
+from servesim.config.hf.model import lay_model
+from servesim.config.layers import Completed, Layers
+from servesim.config.profiles import with_profiles
+from servesim.config.vllm.engine_args import EngineArgs
+
+
+def completed(
+    values: Mapping[str, Any], typed: Set[str], own_gpus: Set[str], folders: Sequence[Path]
+) -> Completed:
+    """Return a composed mapping with all that its keys stand for, and the profiles found.
+
+    Args:
+        values: the mapping.
+        typed: keys that were typed: their values win over all that files and flags say.
+        own_gpus: places of pools' GPUs that were chosen by name.
+        folders: where options and profiles are looked for.
+
+    """
+    layers = Layers(values, typed)
+    engine_args = EngineArgs(layers, folders)
+    engine_args.lay_model()
+    lay_model(layers)
+    engine_args.lay_rest()
+    lay_gpus(layers, own_gpus)
+    layers.values = with_profiles(layers.values, folders)
+    return layers.whole()

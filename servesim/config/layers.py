@@ -1,0 +1,66 @@
+"""Values laid under what has been typed: whatever files and flags say, a key that was typed wins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from servesim.check import Problem
+from servesim.config.nested import value_at, with_value
+
+#: The field of a scenario that holds what there is to say of files and flags.
+NOTES = "notes"
+
+
+class Completed(NamedTuple):
+    """A composed mapping that was made whole, and what is wrong with what it was made whole from.
+
+    ``origins`` tell where values are from that nobody typed, by key; ``files`` are those that were read.
+    """
+
+    values: dict[str, Any]
+    problems: list[Problem]
+    origins: Mapping[str, str]
+    files: tuple[str, ...]
+
+    def traced(self, problem: Problem) -> Problem:
+        """Return a problem with where its value is from, if nobody typed it."""
+        origin = self.origins.get(problem.path)
+        return problem if origin is None else replace(problem, message=f"{problem.message} ({origin})")
+
+
+class Layers:
+    """Lays values over a composed mapping, but not over those of keys that were typed.
+
+    Attributes:
+        values: the mapping as it is by now.
+        problems: what is wrong with the files and flags that values come from.
+        notes: what a reader of the results should know of them.
+        files: paths of the files that were read.
+
+    """
+
+    def __init__(self, values: Mapping[str, Any], typed: Set[str]) -> None:
+        self.values = dict(values)
+        self.typed = typed
+        self.problems: list[Problem] = []
+        self.notes: list[str] = []
+        self.files: list[str] = []
+        self._origins: dict[str, str] = {}
+
+    def lay(self, key: str, value: Any, origin: str) -> bool:
+        """Set a key unless it was typed; tell whether it was set."""
+        *path, name = key.split(".")
+        if key in self.typed or not isinstance(value_at(self.values, path), Mapping):
+            return False
+        self.values = with_value(self.values, [*path, name], value)
+        self._origins[key] = origin
+        return True
+
+    def whole(self) -> Completed:
+        """Return what has come of it, notes included."""
+        said = self.values.get(NOTES)
+        notes = [*(said if isinstance(said, list) else []), *self.notes]
+        values = {**self.values, NOTES: notes} if self.notes else self.values
+        return Completed(values, self.problems, self._origins, tuple(self.files))

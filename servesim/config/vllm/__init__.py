@@ -1,0 +1,1 @@
+"""What vLLM is told and what it says: its command line, its configuration file and its log."""

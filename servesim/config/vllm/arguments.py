@@ -1,0 +1,177 @@
+"""Reading the command line of ``vllm serve``, or a file for its ``--config``, into flags."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from servesim.check import Problem
+
+KEY = "engine_args"
+
+#: Short names of flags (vllm: vllm/engine/arg_utils.py).
+_SHORT = {
+    "-tp": "tensor_parallel_size",
+    "-pp": "pipeline_parallel_size",
+    "-dp": "data_parallel_size",
+    "-dpl": "data_parallel_size_local",
+    "-dcp": "decode_context_parallel_size",
+    "-pcp": "prefill_context_parallel_size",
+    "-ep": "enable_expert_parallel",
+    "-q": "quantization",
+    "-O": "optimization_level",
+    "-cc": "compilation_config",
+    "-sc": "speculative_config",
+    "-ac": "attention_config",
+    "-n": "nnodes",
+    "-r": "node_rank",
+    "-asc": "api_server_count",
+}
+#: Flags without a value, beside those whose names begin as switches do.
+_SWITCHES = ("enforce_eager", "trust_remote_code", "async_scheduling", "calculate_kv_scales", "headless")
+_SWITCH = re.compile(r"(no|enable|disable|skip|use|return|aggregate|fully|interleave)_")
+_NUMBER = re.compile(r"-\d+(\.\d+)?")
+
+
+class Flag(NamedTuple):
+    """A flag: its name with underscores, its value (True where it has none), and how it is written."""
+
+    name: str
+    value: Any
+    typed: str
+
+    def problem(self, message: str) -> Problem:
+        """Return what is wrong with it."""
+        return Problem(KEY, self.written, message)
+
+    @property
+    def written(self) -> str:
+        """The flag with its value, as on a command line."""
+        if isinstance(self.value, bool):
+            return self.typed
+        values = self.value if isinstance(self.value, list) else [self.value]
+        return " ".join([self.typed, *map(str, values)])
+
+
+class Given(NamedTuple):
+    """The flags that were given, by name, what is wrong with the rest, and the files they are from."""
+
+    flags: dict[str, Flag]
+    problems: list[Problem]
+    files: tuple[str, ...]
+
+
+def read_arguments(given: str) -> Given:
+    """Return the flags of a command line, or of a YAML file whose path is given instead.
+
+    A command line wins over the file that its ``--config`` names, as in vLLM.
+    """
+    if re.fullmatch(r"\S.*\.ya?ml", given.strip()) and not given.lstrip().startswith("-"):
+        path = Path(given.strip()).expanduser()
+        if path.is_file() or len(given.split()) == 1:
+            return _of_file(path)
+    try:
+        words = shlex.split(given.replace("\\\n", " "))
+    except ValueError as error:
+        return Given({}, [Problem(KEY, given, f"is no command line: {error}")], ())
+    found: list[Problem] = []
+    flags = {flag.name: flag for flag in _flags(_after_the_command(words), found)}
+    config = flags.pop("config", None)
+    if config is None:
+        return Given(flags, found, ())
+    beside = _of_file(Path(str(config.value)).expanduser())
+    return Given({**beside.flags, **flags}, [*found, *beside.problems], beside.files)
+
+
+def _after_the_command(words: Sequence[str]) -> Sequence[str]:
+    """Return what follows ``vllm serve`` or ``python -m vllm.entrypoints...``, where that is there."""
+    for place, word in enumerate(words):
+        if word.startswith("--"):
+            break
+        if word == "serve" or word.startswith("vllm.entrypoints."):
+            return words[place + 1 :]
+    return words
+
+
+def _flags(words: Sequence[str], found: list[Problem]) -> Iterator[Flag]:
+    """Yield the flags of a command line, a word on its own at first being the model."""
+    rest, model_known = list(words), False
+    while rest:
+        word = rest.pop(0)
+        if not _is_flag(word):
+            if model_known:
+                found.append(Problem(KEY, word, "is no flag, and the model has been named before"))
+            model_known = True
+            yield Flag("model", word, "--model")
+            continue
+        typed, equals, value = word.partition("=")
+        name = _name(typed)
+        if not re.fullmatch(r"\w+", name):
+            found.append(Problem(KEY, typed, "is no flag: a name and its value are two words"))
+            continue
+        values = [value] if equals else _values(name, rest)
+        yield _flag(name, values, typed)
+
+
+def _values(name: str, rest: list[str]) -> list[str]:
+    """Take the values of a flag off the words that follow it."""
+    values = []
+    switch = name in _SWITCHES or _SWITCH.match(name)
+    while rest and not _is_flag(rest[0]):
+        if switch and rest[0].lower() not in ("true", "false"):
+            break
+        values.append(rest.pop(0))
+        if switch:
+            break
+    return values
+
+
+def _flag(name: str, values: Sequence[str], typed: str) -> Flag:
+    """Return a flag; ``--no-x`` is x, switched off, and ``--x.key`` speaks of x."""
+    value: Any = True if not values else values[0] if len(values) == 1 else list(values)
+    if name.startswith("no_") and value is True:
+        return Flag(name.removeprefix("no_"), False, typed)
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        value = value.lower() == "true"
+    return Flag(name, value, typed)
+
+
+def _is_flag(word: str) -> bool:
+    return len(word) > 1 and word.startswith("-") and not _NUMBER.fullmatch(word)
+
+
+def _name(typed: str) -> str:
+    base = typed.partition(".")[0]
+    if base in _SHORT:
+        return _SHORT[base]
+    if re.fullmatch(r"-O\d", base):
+        return "optimization_level"
+    return base.lstrip("-").replace("-", "_").rstrip("+")
+
+
+def _of_file(path: Path) -> Given:
+    """Return the flags of a YAML file: names with their values."""
+    files = (str(path),)
+
+    def wrong(message: str) -> Given:
+        return Given({}, [Problem(KEY, str(path), message)], files)
+
+    try:
+        said = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        return wrong(f"cannot be read: {error.strerror or error}")
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return wrong(f"is not YAML: {' '.join(str(error).split())}")
+    if not isinstance(said, Mapping):
+        return wrong("is no configuration of vLLM: it must be names of flags with values")
+    flags = (
+        Flag(_name(str(key)), value, f"--{str(key).replace('_', '-')}")
+        for key, value in said.items()
+        if value is not None
+    )
+    return Given({flag.name: flag for flag in flags}, [], files)

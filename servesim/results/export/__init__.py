@@ -1,0 +1,1 @@
+"""Export: the result files of benchmarking tools, written from a run."""

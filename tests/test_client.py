@@ -1,0 +1,190 @@
+"""The client of a run: its keys, what they do to the figures, and what goes with what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import servesim
+from servesim.check import ConfigError
+from servesim.results.result import Result
+
+SMALL = (
+    "model=llama3.1-8b",
+    "cluster.replicas=1",
+    "cluster.tensor_parallel_size=1",
+    "calibration=roofline",
+    "workload/lengths=fixed",
+    "workload.lengths.output=32",
+    "workload.requests=60",
+)
+BURST = (*SMALL, "workload/arrivals=burst")
+OVERLOADED = (*SMALL, "workload.requests=1500", "workload.arrivals.rate_rps=300")
+
+
+def run(*overrides: str) -> Result:
+    return servesim.run(servesim.load(*overrides))
+
+
+def refused(*overrides: str) -> list[tuple[str, str]]:
+    with pytest.raises(ConfigError) as caught:
+        servesim.load(*overrides)
+    return [(problem.path, problem.message) for problem in caught.value.problems]
+
+
+def figures(result: Result) -> dict[str, Any]:
+    """Return all that a summary says but for its configuration, the simulator's own speed, and warm-ups."""
+    summary = {key: value for key, value in result.summary.items() if key not in ("scenario", "simulator")}
+    accounting = {key: value for key, value in summary["accounting"].items() if key != "warmup"}
+    return summary | {"accounting": accounting}
+
+
+# ---- max_concurrency -------------------------------------------------------------------------------
+
+
+def test_what_waits_in_the_client_is_neither_ttft_nor_e2e() -> None:
+    """Latencies begin with the sending, and their parts sum to them; the wait has a column of its own."""
+    result = run(*BURST, "client.max_concurrency=4")
+    requests = result.requests.sort_values("request_id")
+    waited = result.summary["latency"]["client_queue_s"]
+    assert (requests.client_queue_s[:4] == 0).all()
+    assert (requests.client_queue_s[4:] > 0).all()
+    assert waited["mean"] == pytest.approx(requests.client_queue_s.mean())
+    assert (requests.sent_s == requests.client_queue_s).all()  # all are due at 0
+    parts = requests[[f"{part}_s" for part in result.summary["breakdown_s"]]].sum(axis=1)
+    assert np.allclose(parts, requests.e2e_s)
+    assert result.summary["duration_s"] == pytest.approx((requests.sent_s + requests.e2e_s).max())
+
+
+def test_a_burst_has_no_rate_and_no_saturation() -> None:
+    for limit in ("null", "4"):
+        summary = run(*BURST, f"client.max_concurrency={limit}").summary
+        assert summary["saturated"] is None
+        assert summary["traffic"]["offered_per_s"] is None
+
+
+def test_requests_that_pile_up_in_the_client_are_saturation() -> None:
+    """As those that pile up in a queue are; and a semaphore that hardly binds changes no verdict."""
+    assert run(*OVERLOADED).summary["saturated"] is True
+    held = run(*OVERLOADED, "client.max_concurrency=8").summary
+    assert held["saturated"] is True
+    assert held["latency"]["ttft_s"]["p99"] < 1.0 < held["latency"]["client_queue_s"]["p50"]
+    assert held["traffic"]["offered_per_s"] == pytest.approx(300, rel=0.2)
+    calm = (*SMALL, "workload.requests=600", "workload.arrivals.rate_rps=10")
+    verdicts = [run(*calm, f"client.max_concurrency={limit}").summary["saturated"] for limit in ("null", "6")]
+    assert verdicts == [False, False]
+
+
+def test_a_steady_part_is_found_behind_a_semaphore() -> None:
+    """The moments of sending are in order, so that a warm-up can be cut off as without one."""
+    summary = run(*BURST, "workload.requests=600", "client.max_concurrency=8", "steady=true").summary
+    assert summary["settled"] is True
+    assert 0 < summary["warmup_cut_s"] < summary["duration_s"] / 2
+    assert summary["goodput"]["judged"] < 600
+
+
+def test_a_closed_loop_is_refused_a_semaphore_of_its_own() -> None:
+    wrong = refused(*SMALL, "workload/arrivals=closed_loop", "client.max_concurrency=4")
+    assert [path for path, _ in wrong] == ["client.max_concurrency"]
+    assert "set workload.arrivals.concurrency" in wrong[0][1]
+
+
+def test_what_is_held_back_at_the_horizon_is_counted_and_not_clean() -> None:
+    accounting = run(*BURST, "client.max_concurrency=4", "horizon_s=0.5").summary["accounting"]
+    counted = accounting["injected"] + accounting["client_queued"] + accounting["not_sent"]
+    assert (counted, accounting["clean"]) == (60, False)
+    assert accounting["client_queued"] > 0
+    done = run(*BURST, "client.max_concurrency=4").summary["accounting"]
+    assert (done["client_queued"], done["clean"]) == (0, True)
+
+
+@pytest.mark.parametrize("scheduler", ["continuous", "static", "disaggregated"])
+def test_the_client_is_in_front_of_any_cluster(scheduler: str) -> None:
+    clusters = {"static": ["scheduler.batch_timeout_s=0.01"], "disaggregated": []}
+    tight = [
+        f"scheduler={scheduler}",
+        "client.max_concurrency=3",
+        "client.num_warmups=2",
+        "workload.requests=20",
+    ]
+    base = [text for text in BURST if not text.startswith("cluster.") or scheduler != "disaggregated"]
+    result = run(*base, *clusters.get(scheduler, []), *tight)
+    assert result.summary["accounting"]["completed"] == 20
+    assert most_at_a_time(result.requests) == 3
+
+
+def most_at_a_time(requests: pd.DataFrame) -> int:
+    ends = np.sort((requests.sent_s + requests.e2e_s).to_numpy())
+    sent_s = np.sort(requests.sent_s.to_numpy())
+    return int((np.arange(1, len(sent_s) + 1) - np.searchsorted(ends, sent_s + 1e-9)).max())
+
+
+# ---- num_warmups -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arrivals", ["poisson", "closed_loop", "burst", "vllm_bench"])
+def test_warm_ups_are_counted_apart_and_leave_no_trace(arrivals: str) -> None:
+    """With one replica, which has nothing to remember, every figure and every row is the same to the bit."""
+    plain, warm = (
+        run(*SMALL, f"workload/arrivals={arrivals}", f"client.num_warmups={count}") for count in (0, 7)
+    )
+    assert [result.summary["accounting"]["warmup"] for result in (plain, warm)] == [0, 7]
+    assert figures(plain) == figures(warm)
+    for table in ("requests", "steps", "gaps"):
+        pd.testing.assert_frame_equal(getattr(plain, table), getattr(warm, table))
+
+
+def test_a_router_remembers_the_warm_ups() -> None:
+    """Five requests in turn over two replicas: the next one goes to the second."""
+    base = (*SMALL, "cluster.replicas=2", "router=round_robin", "workload.requests=1")
+    assert run(*base).requests.replica.tolist() == [0]
+    assert run(*base, "client.num_warmups=5").requests.replica.tolist() == [1]
+
+
+def test_where_nothing_is_sent_nothing_warms_up() -> None:
+    late = (*SMALL, "workload/arrivals=constant", "workload.arrivals.rate_rps=1", "workload.duration_s=0.5")
+    assert run(*late, "client.num_warmups=5").summary["accounting"]["warmup"] == 0
+
+
+# ---- api_time_s ------------------------------------------------------------------------------------
+
+
+def test_api_time_is_routing_and_part_of_ttft_and_e2e() -> None:
+    lone = (*SMALL, "workload.requests=1")
+    plain, late = (run(*lone, f"client.api_time_s={time_s}").summary for time_s in (0, 0.125))
+    for name in ("ttft_s", "e2e_s"):
+        assert late["latency"][name]["mean"] - plain["latency"][name]["mean"] == pytest.approx(0.125)
+    assert plain["breakdown_s"]["routing"] == 0
+    assert late["breakdown_s"]["routing"] == pytest.approx(0.125)
+    assert late["breakdown_s"]["queue"] == pytest.approx(plain["breakdown_s"]["queue"], abs=1e-6)
+    assert late["latency"]["tpot_s"]["mean"] == pytest.approx(plain["latency"]["tpot_s"]["mean"])
+
+
+# ---- keys ------------------------------------------------------------------------------------------
+
+
+def test_values_out_of_bounds_are_all_listed() -> None:
+    wrong = refused("client.max_concurrency=0", "client.num_warmups=-1", "client.api_time_s=-0.1")
+    assert {path for path, _ in wrong} == {
+        "client.max_concurrency",
+        "client.num_warmups",
+        "client.api_time_s",
+    }
+
+
+def test_a_key_in_the_wrong_place_is_told_the_right_one() -> None:
+    ((_, message),) = refused("+workload.max_concurrency=4")
+    assert "client.max_concurrency" in message
+
+
+def test_a_run_says_with_which_client() -> None:
+    scenario = run(*BURST, "client.max_concurrency=4").summary["scenario"]
+    assert scenario["client"] == {
+        "kind": "client",
+        "max_concurrency": 4,
+        "num_warmups": 0,
+        "api_time_s": 0.0,
+    }
