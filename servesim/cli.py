@@ -38,6 +38,7 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim metrics runs/2026-01-31_12-00-00 --dialect aiperf    figures as another tool defines them
   servesim plan model=llama3.1-8b workload.arrivals.rate_rps=40   the cheapest that meet the SLO
   servesim dashboard sweeps                                     what-ifs and sweeps, in your browser
+  servesim validate result.json model=llama3.1-8b               a measured run, and simulated
 
 Choose an option with group=name:
 {groups}
@@ -80,11 +81,11 @@ _VERBS = {
     "page": "servesim.pictures",
     "trace": "servesim.traces",
     "dashboard": "servesim.dashboard",
+    "validate": "servesim.validation",
     "export": "servesim.export",
     "metrics": "servesim.export",
     "memory": "servesim.memory",
 }
-_LATER = ("validate",)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -173,9 +174,6 @@ def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
         raise ConfigError([Problem("--config-path", None, message)])
     if options.resolve and not options.cfg:
         raise ConfigError([Problem("--resolve", None, "goes with --cfg job")])
-    verb = next(iter(options.overrides), "")
-    if verb in _LATER:
-        raise ConfigError([Problem(verb, None, "this verb is not part of this version; see servesim --help")])
 
 
 def _help(config_dir: Path | None) -> str:

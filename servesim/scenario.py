@@ -29,6 +29,7 @@ from servesim.results.dialects.known import DialectName
 from servesim.results.pricing import Pricing
 from servesim.results.slo import Slo
 from servesim.workload.client import Client
+from servesim.workload.replay import Replay
 from servesim.workload.synthetic import Synthetic
 from servesim.workload.trace import Trace
 
@@ -50,7 +51,7 @@ class Scenario:
     scheduler: Static | Continuous | Disaggregated
     cluster: Pool | PrefillDecode
     router: Router
-    workload: Synthetic | Trace
+    workload: Synthetic | Trace | Replay
     slo: Slo
     pricing: Pricing
     engine_overhead: EngineOverhead | None = quantity(default=None)
@@ -269,6 +270,6 @@ def plain(value: Any) -> Any:
     if not is_dataclass(value):
         return value if isinstance(value, (str, int, float, type(None))) else repr(value)
     kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(value).__name__).lower()
-    if isinstance(value, (Auto, Profile)):
+    if isinstance(value, (Auto, Profile, Replay)):
         return {"kind": kind} | value.described()
     return {"kind": kind} | {field.name: plain(getattr(value, field.name)) for field in fields(value)}

@@ -37,12 +37,25 @@ TIMESTAMP,ContextTokens,GeneratedTokens
 2023-11-16 18:15:46.6805900,374,44
 2023-11-16 18:15:50.9951690,396,9
 """
+REQUESTS = """\
+arrival_s,input_tokens,output_tokens,ttft_ms,e2e_ms
+0.0,374,44,31,420
+0.4,396,109,33,980
+0.5,879,55,45,530
+"""
+POINTS = """\
+concurrency,tp,mean_ttft_ms,mean_tpot_ms,output_tok_s
+1,1,40,8,120
+8,1,90,9,800
+8,2,60,6,1200
+"""
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "trace.csv").write_text(TRACE)
+    for name, text in (("trace", TRACE), ("requests", REQUESTS), ("points", POINTS)):
+        (tmp_path / f"{name}.csv").write_text(text)
     (tmp_path / "config.json").write_text(json.dumps(SHIPPED["llama3.1-8b"]))
     (tmp_path / "engine.log").write_text(LOG)
     for name, text in OWN_OPTIONS:

@@ -12,10 +12,11 @@ from servesim.results.slo import Slo
 from servesim.streams import Streams
 from servesim.workload.arrivals import Renewal
 from servesim.workload.batch import Batch
+from servesim.workload.replay import Replay
 from servesim.workload.synthetic import Synthetic
 from servesim.workload.trace import Trace
 
-Workload = Synthetic | Trace
+Workload = Synthetic | Trace | Replay
 
 #: Requests that may miss the objective, all seeds together: so many that chance weighs little.
 MISSES = 20
@@ -59,8 +60,8 @@ def fair_trial(workload: Workload, slo: Slo, seeds: tuple[int, ...]) -> Trial:
     a run may be warm-up), and goes on for eight stays of a request that just meets the limits; but it sends
     200,000 at the most. A trace is tried with all its rows.
     """
-    if isinstance(workload, Trace):
-        return Trial(workload.notes.requests, seeds)
+    if not isinstance(workload, Synthetic):
+        return Trial(drawn(workload, seeds[0]).size, seeds)
     arrivals: Any = workload.arrivals
     missed = MISSES / (1 - min(slo.attainment, STRICTEST))
     _, outputs = workload.lengths.mean
@@ -74,6 +75,8 @@ def scaled(workload: Workload, factor: float) -> Workload:
     """Return the same requests, sent ``factor`` times as densely."""
     if isinstance(workload, Trace):
         return replace(workload, rate_scale=workload.rate_scale * factor)
+    if isinstance(workload, Replay):
+        return replace(workload, sent_s=workload.sent_s / factor)
     arrivals: Any = workload.arrivals
     return replace(workload, arrivals=replace(arrivals, rate_rps=arrivals.rate_rps * factor))
 
@@ -85,5 +88,7 @@ def drawn(workload: Workload, seed: int) -> Batch:
 
 
 def has_a_rate(workload: Workload) -> bool:
-    """Say whether the traffic is the same all the time, whatever becomes of it, or recorded."""
-    return workload.timed if isinstance(workload, Trace) else isinstance(workload.arrivals, Renewal)
+    """Say whether the traffic is the same all the time, whatever becomes of it, or as recorded."""
+    if isinstance(workload, Synthetic):
+        return isinstance(workload.arrivals, Renewal)
+    return workload.open_loop

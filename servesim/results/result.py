@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import yaml
+from numpy.typing import NDArray
 
+from servesim.results.gaps import token_gaps
 from servesim.results.records import Records
 
 if TYPE_CHECKING:
@@ -40,6 +43,12 @@ class Result:
     def gaps(self) -> pd.DataFrame:
         """The gaps between tokens that are not one step long: the columns of ``gaps.parquet``."""
         return self._records.gap_table.frame()
+
+    @property
+    def itl_s(self) -> NDArray[np.float64]:
+        """All gaps between tokens (seconds), of all requests together and in no order."""
+        parts = [np.repeat(*runs.expanded()) for runs in token_gaps(self._records)()]
+        return np.concatenate([np.empty(0), *parts])
 
     def save(self, folder: str | Path) -> None:
         """Write the run folder: ``summary.json``, ``config.yaml`` and the three tables."""

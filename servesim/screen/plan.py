@@ -18,6 +18,7 @@ from servesim.scenario import Scenario
 from servesim.screen.comparison import table_lines
 from servesim.screen.figures import counted, money, number, percent
 from servesim.screen.words import formats
+from servesim.workload.replay import Replay
 from servesim.workload.trace import Trace
 
 _HEADINGS = (
@@ -101,6 +102,8 @@ def _traffic(scenario: Scenario) -> str:
             )
         times = "" if workload.rate_scale == 1 else f"{workload.rate_scale:g} times "
         return f"{workload.path} at {times}its recorded rate"
+    if isinstance(workload, Replay):
+        return f"{workload.source} at its recorded rate"
     inputs, outputs = workload.lengths.mean
     kind = type(workload.arrivals).__name__.lower()
     rate = getattr(workload.arrivals, "rate_rps", None)

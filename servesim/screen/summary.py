@@ -127,6 +127,8 @@ def _source(workload: Mapping[str, Any], spread: bool) -> str:
             return f"{workload['path']}, all at once"
         times = "" if workload["rate_scale"] == 1 else f"{workload['rate_scale']:g} times "
         return f"{workload['path']} at {times}its recorded rate"
+    if workload["kind"] == "replay":
+        return f"{workload['source']}, {'all at once' if workload['at_once'] else 'at its recorded times'}"
     arrivals = {key: value for key, value in workload["arrivals"].items() if value not in (None, 0)}
     kind = arrivals.pop("kind")
     if "think_time_s" not in arrivals:

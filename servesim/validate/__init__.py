@@ -1,0 +1,1 @@
+"""Measured runs beside simulated ones: readers, replays and comparisons."""
