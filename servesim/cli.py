@@ -34,6 +34,7 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim trace runs/2026-01-31_12-00-00                       its timeline, for ui.perfetto.dev
   servesim plan model=llama3.1-8b workload.arrivals.rate_rps=40   the cheapest that meet the SLO
   servesim dashboard sweeps                                     what-ifs and sweeps, in your browser
+  servesim validate result.json model=llama3.1-8b               a measured run beside the simulated one
 
 Choose an option with group=name:
 {groups}
@@ -76,8 +77,9 @@ _VERBS = {
     "page": "servesim.pictures",
     "trace": "servesim.pictures",
     "dashboard": "servesim.dashboard",
+    "validate": "servesim.validation",
 }
-_LATER = ("memory", "validate")
+_LATER = ("memory",)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

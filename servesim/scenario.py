@@ -27,6 +27,7 @@ from servesim.engine.continuous import Continuous
 from servesim.engine.static import Static
 from servesim.results.pricing import Pricing
 from servesim.results.slo import Slo
+from servesim.workload.client import Client
 from servesim.workload.replay import Replay
 from servesim.workload.synthetic import Synthetic
 from servesim.workload.trace import Trace
@@ -50,6 +51,7 @@ class Scenario:
     pricing: Pricing
     engine_overhead: EngineOverhead | None = quantity(default=None)
     board_power: BoardPower = quantity(default=BoardPower())
+    client: Client = quantity(default=Client())
     ignore_capacity: bool = quantity(default=False)
     seed: int = quantity(at_least=0, default=0)
     steady: bool = quantity(default=False)
@@ -71,7 +73,8 @@ class Scenario:
     }
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong between components: profiles, parallelism, memory, lengths."""
+        """Yield what is wrong between components: client, profiles, parallelism, memory, lengths."""
+        yield from self._client_problems()
         if isinstance(self.calibration, Auto) and not self.calibration.profiles:
             engine = self.engine_overhead.engine if self.engine_overhead else None
             message = (
@@ -189,6 +192,15 @@ class Scenario:
             return self.scheduler.max_model_len
         longest = self.model.max_position_embeddings
         return longest if self.ignore_capacity else min(longest, sheet.kv_tokens)
+
+    def _client_problems(self) -> Iterator[Problem]:
+        closed = isinstance(self.workload, Synthetic) and self.workload.concurrency is not None
+        if closed and isinstance(self.client, Client) and self.client.max_concurrency is not None:
+            message = (
+                "the users of a closed loop limit it themselves; set workload.arrivals.concurrency, "
+                "or choose workload/arrivals=burst"
+            )
+            yield Problem("client.max_concurrency", self.client.max_concurrency, message)
 
     def _memory_problems(self, path: str, pool: Pool) -> Iterator[Problem]:
         sheet, scheduler = self._sheet(pool), self.scheduler

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from pathlib import Path
 
 from servesim.check import check
-from servesim.cluster.client import ClosedLoop, OpenLoop
+from servesim.cluster.client import ClosedLoop, OpenLoop, Semaphore
 from servesim.cluster.cluster import Cluster, DisaggregatedCluster, PooledCluster
 from servesim.cluster.deployment import Deployment
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import PrefillDecode
 from servesim.cluster.transfer import Links
+from servesim.cluster.warmup import warm_up
 from servesim.engine.clock import Clock, StalledError
 from servesim.engine.static import Static
 from servesim.results.accounting import Facts
@@ -22,8 +23,11 @@ from servesim.results.result import Result
 from servesim.results.summary import summarise
 from servesim.scenario import Scenario
 from servesim.streams import Streams
+from servesim.workload.arrivals import ClosedLoop as Users
+from servesim.workload.batch import Batch
+from servesim.workload.synthetic import Synthetic
 
-Client = OpenLoop | ClosedLoop
+Client = OpenLoop | Semaphore | ClosedLoop
 
 #: Told how many requests have been sent so far.
 Progress = Callable[[int], None]
@@ -57,12 +61,18 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
         if progress is not None:
             progress(sent)
 
-    client = _client(scenario, clock, streams, cluster, pause)
+    batches, warmups = scenario.workload.batches(streams), 0
+    if scenario.client.num_warmups:
+        limit = scenario.client.max_concurrency or scenario.workload.concurrency
+        batches, warmups = warm_up(clock, cluster, batches, scenario.client.num_warmups, limit)
+    client = _client(scenario, clock, streams, cluster, batches, pause)
     events = _simulate(clock, cluster, scenario.horizon_s)
     records.close()
     notes = scenario.workload.notes
     facts = Facts(
+        warmup=warmups,
         injected=cluster.injected,
+        client_queued=client.held,
         not_sent=client.remaining(),
         length_capped=cluster.length_capped,
         zero_output_rows=notes.zero_outputs if notes else 0,
@@ -111,10 +121,22 @@ def _cluster(
 
 
 def _client(
-    scenario: Scenario, clock: Clock, streams: Streams, cluster: Cluster, pause: Callable[[int], None]
+    scenario: Scenario,
+    clock: Clock,
+    streams: Streams,
+    cluster: Cluster,
+    batches: Iterator[Batch],
+    pause: Callable[[int], None],
 ) -> Client:
-    workload = scenario.workload
-    batches = workload.batches(streams)
-    if workload.concurrency is None:
-        return OpenLoop(clock, batches, cluster, pause)
-    return ClosedLoop(clock, batches, cluster, pause, workload.concurrency, workload.duration_s)
+    workload, limit, api_time_s = (
+        scenario.workload,
+        scenario.client.max_concurrency,
+        scenario.client.api_time_s,
+    )
+    users = workload.arrivals if isinstance(workload, Synthetic) else None
+    if isinstance(users, Users):
+        thoughts_s = users.thoughts_s(streams.stream("think times"))
+        return ClosedLoop(clock, batches, cluster, pause, users, thoughts_s, workload.duration_s, api_time_s)
+    if limit is not None:
+        return Semaphore(clock, batches, cluster, pause, limit, api_time_s)
+    return OpenLoop(clock, batches, cluster, pause, api_time_s)

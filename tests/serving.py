@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from servesim.cluster.client import ClosedLoop, OpenLoop
+from servesim.cluster.client import ClosedLoop, OpenLoop, Semaphore
 from servesim.cluster.cluster import Cluster, DisaggregatedCluster, PooledCluster
 from servesim.cluster.deployment import Deployment, Role
 from servesim.cluster.disaggregated import Disaggregated
@@ -25,7 +25,9 @@ from servesim.engine.continuous import Continuous
 from servesim.engine.log import COMPLETED, GAP_FIELDS, REQUEST_FIELDS, STEP_FIELDS
 from servesim.engine.static import Static
 from servesim.streams import Streams
+from servesim.workload.arrivals import ClosedLoop as Users
 from servesim.workload.batch import Batch
+from servesim.workload.client import Client
 from servesim.workload.request import Request
 from servesim.workload.synthetic import Synthetic
 from tests.costs import AffineStepTime
@@ -66,7 +68,10 @@ class Witness:
 
 @dataclass(frozen=True)
 class Service:
-    """One pool of equal replicas; with a :class:`Disaggregated` scheduler it is the prefill pool of two."""
+    """One pool of equal replicas; with a :class:`Disaggregated` scheduler it is the prefill pool of two.
+
+    ``users`` send requests that are no synthetic workload in a closed loop.
+    """
 
     scheduler: Static | Continuous = field(default_factory=Continuous)
     step_time: AffineStepTime = field(default_factory=AffineStepTime)
@@ -79,6 +84,8 @@ class Service:
     decode_replicas: int = 1
     bytes_per_s: float = 1e12
     latency_s: float = 0.0
+    client: Client = field(default_factory=Client)
+    users: Users | None = None
     seed: int = 0
 
     def serve(
@@ -120,14 +127,7 @@ class Run:
         self.clock, self.log = Clock(), Log()
         self.seen: dict[Request, None] = {}
         self.cluster = self._cluster()
-        synthetic = isinstance(traffic, Synthetic)
-        batches = traffic.batches(Streams(service.seed)) if synthetic else _batches(traffic)
-        users = traffic.concurrency if synthetic else None
-        self.client = (
-            OpenLoop(self.clock, batches, self.cluster, _go_on)
-            if users is None
-            else ClosedLoop(self.clock, batches, self.cluster, _go_on, users, duration_s)
-        )
+        self.client = self._client(traffic, duration_s)
 
     def _cluster(self) -> Cluster:
         service, router = self.service, Witness(self.service.router, self.seen)
@@ -137,6 +137,21 @@ class Run:
         ends = ([service.bytes_per_s] * pool.replicas for pool in pools)
         links = Links(self.clock, *ends, service.latency_s)
         return DisaggregatedCluster(self.clock, *pools, service.scheduler, router, links, streams, self.log)
+
+    def _client(
+        self, traffic: Sequence[Sent] | Synthetic, duration_s: float | None
+    ) -> OpenLoop | Semaphore | ClosedLoop:
+        streams, sending = Streams(self.service.seed), self.service.client
+        synthetic = isinstance(traffic, Synthetic)
+        batches = traffic.batches(streams) if synthetic else _batches(traffic)
+        start = self.clock, batches, self.cluster, _go_on
+        users = traffic.arrivals if synthetic else self.service.users
+        if isinstance(users, Users):
+            thoughts_s = users.thoughts_s(streams.stream("think times"))
+            return ClosedLoop(*start, users, thoughts_s, duration_s, sending.api_time_s)
+        if sending.max_concurrency is not None:
+            return Semaphore(*start, sending.max_concurrency, sending.api_time_s)
+        return OpenLoop(*start, sending.api_time_s)
 
     @property
     def engines(self) -> list[Any]:

@@ -1,17 +1,33 @@
-"""Clients: who sends the requests into the cluster, and when."""
+"""Clients: who sends the requests to the cluster, and when.
+
+A request is *due* when nothing but the client itself could still hold it back, is *sent* when it leaves it,
+and *arrives* at the cluster ``api_time_s`` later: what HTTP and the API server take before the router.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Protocol
 
 from servesim.cluster.cluster import Cluster
 from servesim.engine.clock import ARRIVAL, EARLY_S, Alarm, Clock
+from servesim.workload import arrivals
 from servesim.workload.batch import Batch
 from servesim.workload.request import Request
 
 #: Requests between two pauses.
 PAUSE_REQUESTS = 1024
+
+Pause = Callable[[int], None]
+
+
+class Sink(Protocol):
+    """What requests are handed to when their time has come."""
+
+    def accept(self, request: Request) -> None:
+        """Take a request."""
 
 
 class OpenLoop:
@@ -20,43 +36,81 @@ class OpenLoop:
     Args:
         clock: event time.
         batches: the requests in order of sending.
-        cluster: where they go.
+        sink: where they go.
         pause: told every thousand requests how many there have been, so that the log may be flushed.
+        api_time_s: seconds from the sending to the arrival.
     """
 
+    #: requests that are due but held back by the client
+    held = 0
+
     def __init__(
-        self, clock: Clock, batches: Iterator[Batch], cluster: Cluster, pause: Callable[[int], None]
+        self, clock: Clock, batches: Iterator[Batch], sink: Sink, pause: Pause, api_time_s: float = 0.0
     ) -> None:
         self._clock = clock
-        self._cluster = cluster
-        self._requests = _requests(batches, pause)
+        self._sink = sink
+        self._requests = _requests(batches, pause, api_time_s)
         self._next: Request | None = next(self._requests, None)
         self._alarm = Alarm(self._send)
         if self._next is not None:
-            clock.set(self._alarm, max(self._next.sent_s - EARLY_S, clock.now), ARRIVAL)
+            clock.set(self._alarm, max(self._next.arrived_s - EARLY_S, clock.now), ARRIVAL)
 
     def _send(self) -> None:
-        """Send all that is due, then wait for the next."""
+        """Hand over all that has arrived, then wait for the next."""
         clock, request = self._clock, self._next
         while request is not None:
-            seen_s = request.sent_s - EARLY_S
+            seen_s = request.arrived_s - EARLY_S
             if seen_s > clock.now:
                 clock.set(self._alarm, seen_s, ARRIVAL)
                 break
-            self._cluster.accept(request)
+            self._sink.accept(request)
             request = next(self._requests, None)
         self._next = request
 
     def remaining(self) -> int:
-        """Count the requests that have not been sent."""
+        """Count the requests that have not arrived."""
         return (self._next is not None) + sum(1 for _ in self._requests)
 
 
-class ClosedLoop:
-    """A number of users, each of whom sends the next request when the answer to the last is complete.
+class _Listener:
+    """A client that hears of every answer.
 
-    All start at once. A reply reaches its user just after the instant of its last token, so that the
-    engine has planned its next step by then, as a real one has.
+    An answer reaches it just after the instant of its last token, so that the engine has planned its next
+    step by then, as a real one has.
+    """
+
+    def __init__(self, clock: Clock, cluster: Cluster, api_time_s: float) -> None:
+        self._clock = clock
+        self._cluster = cluster
+        self._api_time_s = api_time_s
+        self._sent = 0
+        cluster.on_leave = self._answered
+
+    def _answered(self, request: Request) -> None:
+        raise NotImplementedError
+
+    def _send(self, request: Request, sent_s: float) -> None:
+        """Send a request; it is seen as early as any arrival, but not before now."""
+        self._sent += 1
+        request.sent_s = sent_s
+        request.arrived_s = sent_s + self._api_time_s
+        seen_s = request.arrived_s - EARLY_S
+        if seen_s > self._clock.now:
+            self._clock.call_at(seen_s, partial(self._cluster.accept, request))
+        else:
+            self._cluster.accept(request)
+
+    @property
+    def _under_way(self) -> int:
+        """Requests that have been sent and have not arrived."""
+        return self._sent - self._cluster.injected
+
+
+class Semaphore(_Listener):
+    """Sends each request at its own time, unless ``max_concurrency`` of them are unanswered.
+
+    The others wait in the client, first come, first served, as behind the semaphore of
+    ``vllm bench serve --max-concurrency`` (vLLM, vllm/benchmarks/serve.py, ``limited_request_func``).
     """
 
     def __init__(
@@ -64,46 +118,131 @@ class ClosedLoop:
         clock: Clock,
         batches: Iterator[Batch],
         cluster: Cluster,
-        pause: Callable[[int], None],
-        concurrency: int,
-        duration_s: float | None,
+        pause: Pause,
+        max_concurrency: int,
+        api_time_s: float = 0.0,
     ) -> None:
-        self._clock = clock
-        self._cluster = cluster
+        super().__init__(clock, cluster, api_time_s)
+        self._free = max_concurrency
+        self._waiting: deque[Request] = deque()
+        self._called = 0
+        self._arrivals = OpenLoop(clock, batches, self, pause)
+
+    def accept(self, request: Request) -> None:
+        """Take a request that is due: send it, or let it wait."""
+        if self._free:
+            self._free -= 1
+            self._send(request, request.due_s)
+        else:
+            self._waiting.append(request)
+
+    def _answered(self, request: Request) -> None:
+        if not self._waiting:
+            self._free += 1
+            return
+        now, request = self._clock.now, self._waiting.popleft()
+        self._called += 1
+        self._clock.call_at(now + EARLY_S, partial(self._call, request, max(now, request.due_s)))
+
+    def _call(self, request: Request, sent_s: float) -> None:
+        """Send a request that has waited."""
+        self._called -= 1
+        self._send(request, sent_s)
+
+    @property
+    def held(self) -> int:
+        """Requests that are due but held back."""
+        return len(self._waiting) + self._called
+
+    def remaining(self) -> int:
+        """Count the requests that are not due yet, or have been sent and not arrived."""
+        return self._arrivals.remaining() + self._under_way
+
+
+class ClosedLoop(_Listener):
+    """Users, each of whom sends the next request some time after the answer to the last is complete.
+
+    Requests are numbered as they are sent. The time that a user thinks over an answer is drawn with the
+    request, so that it is the same whatever the order of the answers.
+
+    Args:
+        clock: event time.
+        batches: the requests, whose moments do not count.
+        cluster: where they go.
+        pause: told every thousand requests how many there have been.
+        users: how many they are, when they begin, and how long they think.
+        thoughts_s: the seconds that a user thinks over each request's answer, in order of sending.
+        duration_s: when they stop sending.
+        api_time_s: seconds from the sending to the arrival.
+    """
+
+    held = 0
+
+    def __init__(
+        self,
+        clock: Clock,
+        batches: Iterator[Batch],
+        cluster: Cluster,
+        pause: Pause,
+        users: arrivals.ClosedLoop,
+        thoughts_s: Iterator[float],
+        duration_s: float | None = None,
+        api_time_s: float = 0.0,
+    ) -> None:
+        super().__init__(clock, cluster, api_time_s)
         self._requests = _requests(batches, pause)
         self._duration_s = duration_s
-        cluster.on_leave = self._answered
-        users = 0
-        while users < concurrency and self._send_at(0.0, 0.0):
-            users += 1
+        self._users = users
+        self._begun = 0
+        self._alarm = Alarm(self._begin)
+        self._thoughts_s = thoughts_s
+        self._thinks_s: dict[int, float] = {}
+        clock.set(self._alarm, clock.now, ARRIVAL)
+
+    def _begin(self) -> None:
+        """Let all users begin whose time has come, then wait for the next, while anything is left."""
+        while self._begun < self._users.concurrency:
+            start_s = self._users.start_s(self._begun)
+            if start_s - EARLY_S > self._clock.now:
+                self._clock.set(self._alarm, start_s - EARLY_S, ARRIVAL)
+                return
+            self._begun += 1
+            if not self._next(start_s):
+                return
 
     def _answered(self, request: Request) -> None:
         now = self._clock.now
-        self._send_at(now, now + EARLY_S)
+        sent_s = now + self._thinks_s.pop(request.id)
+        self._clock.call_at(max(sent_s - EARLY_S, now + EARLY_S), partial(self._next, sent_s))
 
-    def _send_at(self, sent_s: float, seen_s: float) -> bool:
+    def _next(self, sent_s: float) -> bool:
         """Send the next request, if there is one and time for it; say whether it was sent."""
         if self._duration_s is not None and sent_s >= self._duration_s:
             return False
         request = next(self._requests, None)
         if request is None:
             return False
-        request.sent_s = sent_s
-        self._clock.call_at(seen_s, partial(self._cluster.accept, request))
+        request.due_s = sent_s
+        self._thinks_s[request.id] = next(self._thoughts_s)
+        self._send(request, sent_s)
         return True
 
     def remaining(self) -> int:
-        """Count the requests that have not been sent; none where only a duration limits them."""
-        return 0 if self._duration_s is not None else sum(1 for _ in self._requests)
+        """Count the requests that have not arrived; where a duration ends the sending, those under way."""
+        unsent = 0 if self._duration_s is not None else sum(1 for _ in self._requests)
+        return unsent + self._under_way
 
 
-def _requests(batches: Iterator[Batch], pause: Callable[[int], None]) -> Iterator[Request]:
-    """Number the rows and turn them into requests."""
+def _requests(batches: Iterator[Batch], pause: Pause, api_time_s: float = 0.0) -> Iterator[Request]:
+    """Number the rows and turn them into requests, which arrive ``api_time_s`` after they are due."""
     first = 0
     for batch in batches:
         columns = (column.tolist() for column in batch)
-        for index, (sent_s, input_tokens, output_tokens) in enumerate(zip(*columns, strict=True), first):
+        for index, (due_s, input_tokens, output_tokens) in enumerate(zip(*columns, strict=True), first):
             if index % PAUSE_REQUESTS == 0:
                 pause(index)
-            yield Request(index, sent_s, input_tokens, output_tokens)
+            request = Request(index, due_s, input_tokens, output_tokens)
+            if api_time_s:
+                request.arrived_s += api_time_s
+            yield request
         first += batch.size

@@ -13,7 +13,7 @@ from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.group import Group
 from servesim.cluster.router import Router
 from servesim.cluster.transfer import Links
-from servesim.engine.clock import EARLY_S, Clock
+from servesim.engine.clock import EARLY_S, Clock, StalledError
 from servesim.engine.continuous import Continuous
 from servesim.engine.continuous_engine import ContinuousEngine
 from servesim.engine.disaggregated import DecodeEngine, PrefillEngine
@@ -46,7 +46,7 @@ class Cluster(ABC):
         self._open: dict[Request, None] = {}
         self.injected = 0
         self.length_capped = 0
-        #: told of each request that leaves, finished or dropped (the client of a closed loop listens)
+        #: told of each request that leaves, finished or dropped (a client that waits for answers listens)
         self.on_leave: Callable[[Request], None] | None = None
 
     def accept(self, request: Request) -> None:
@@ -66,6 +66,15 @@ class Cluster(ABC):
     def unfinished(self) -> int:
         """Requests that are in the system."""
         return len(self._open)
+
+    def forget(self) -> None:
+        """Take no account of what has been served so far: drop its rows and counts; nothing may be open."""
+        if self._open:
+            raise StalledError(f"{len(self._open)} requests of the warm-up never end")
+        for rows in (self._log.requests, self._log.steps, self._log.gaps):
+            del rows[:]
+        self.injected = self.length_capped = 0
+        self.on_leave = None
 
     def halt(self, now: float) -> None:
         """Cut the run: stop every replica and write the rows of the requests still in the system."""

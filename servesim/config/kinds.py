@@ -11,7 +11,7 @@ from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
 from servesim.engine.continuous import Continuous
 from servesim.engine.static import Static
-from servesim.workload.arrivals import ClosedLoop, Constant, Gamma, Poisson
+from servesim.workload.arrivals import Burst, ClosedLoop, Constant, Gamma, Poisson
 from servesim.workload.lengths import Fixed, Geometric, Lognormal, Uniform
 from servesim.workload.quantiles import Quantiles
 from servesim.workload.schedule import Schedule
@@ -30,6 +30,7 @@ KINDS: Kinds = {
         "constant": Constant,
         "schedule": Schedule,
         "closed_loop": ClosedLoop,
+        "burst": Burst,
     },
     "workload.lengths": {
         "quantiles": Quantiles,

@@ -55,6 +55,12 @@ class Clock(Environment):
         """Call a function at ``time_s``, with the arrivals of that instant."""
         self.set(Alarm(function), time_s, ARRIVAL)
 
+    def restart(self) -> None:
+        """Begin at 0 again; nothing may be pending."""
+        if self._agenda:
+            raise RuntimeError(f"{len(self._agenda)} events are pending at {self.now} s")
+        self.now = self._now = 0.0
+
     def run_until(self, horizon_s: float = inf) -> int:
         """Let everything up to and including ``horizon_s`` happen; return how many things it was.
 

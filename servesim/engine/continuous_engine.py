@@ -68,11 +68,11 @@ class ContinuousEngine:
     def submit(self, request: Request, now: float) -> float | None:
         """Queue a request; return when the next boundary should be at the latest, if that is to change.
 
-        An idle engine wakes at the sending; a leap is cut if the request could join it.
+        An idle engine wakes at the arrival; a leap is cut if the request could join it.
         """
         self.waiting.append(request)
         if not self._leap.steps:
-            return max(now, request.sent_s)
+            return max(now, request.arrived_s)
         return self._leap.cut(now) if self._leap.steps > 1 and self._admissible(self.waiting) else None
 
     def boundary(self, now: float) -> float | None:

@@ -34,7 +34,9 @@ STEPS, KV_BLOCKS_LAST = STEP_FIELDS.index("steps"), STEP_FIELDS.index("kv_blocks
 #: One row per request, written when it finishes or is dropped, or when the run is cut.
 REQUEST_FIELDS = (
     "request_id",
+    "due_s",
     "sent_s",
+    "arrived_s",
     "input_tokens",
     "output_tokens",
     "status",  # index into STATUSES
@@ -81,7 +83,9 @@ def request_row(request: Request, status: int, reason: int = NO_REASON) -> bytes
     """Return the row of a request."""
     return pack_request(
         request.id,
+        request.due_s,
         request.sent_s,
+        request.arrived_s,
         request.input_tokens,
         request.output_tokens,
         status,

@@ -77,7 +77,7 @@ class StaticEngine:
     def submit(self, request: Request, now: float) -> float | None:
         """Queue a request; return when the next boundary should be at the latest, if that is to change."""
         self.waiting.append(request)
-        return None if self._rows else self._next_start(max(now, request.sent_s))
+        return None if self._rows else self._next_start(max(now, request.arrived_s))
 
     def boundary(self, now: float) -> float | None:
         """Settle the steps that end now, plan those that follow; return when they end, or None when idle."""
@@ -99,7 +99,7 @@ class StaticEngine:
         """Return when the next batch may start: now, when the oldest request times out, or None: never."""
         if len(self.waiting) >= self.batch_size:
             return now
-        return max(now, self.waiting[0].sent_s + self.timeout_s) if self.waiting else None
+        return max(now, self.waiting[0].arrived_s + self.timeout_s) if self.waiting else None
 
     def _start_batch(self, now: float) -> float:
         """Take the next batch, reserve its KV, and plan its padded prefill."""
@@ -110,7 +110,7 @@ class StaticEngine:
         self._emitted = 0
         for request in members:
             self.waiting.popleft()
-            request.queue_s = max(now - request.sent_s, 0.0)
+            request.queue_s = max(now - request.arrived_s, 0.0)
         self.running.extend(sorted(members, key=lambda request: request.output_tokens))
         first_s = self.step_time.mixed(0, 0, [(longest, 0)] * rows)
         tokens = rows * longest
@@ -161,7 +161,7 @@ class StaticEngine:
         if not self._emitted:
             for request in self.running:
                 request.first_token_s = now
-                request.prefill_s = now - request.sent_s - request.queue_s
+                request.prefill_s = now - request.arrived_s - request.queue_s
         self._emitted += leap.steps
         leap.steps = 0
         while self.running and self.running[0].output_tokens == self._emitted:

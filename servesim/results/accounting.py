@@ -16,8 +16,10 @@ class Facts:
     """What only the driver of a run knows of it.
 
     Attributes:
+        warmup: requests that ran before the run, and are counted nowhere else.
         injected: requests handed to the cluster.
-        not_sent: arrivals past the horizon, which are not injected.
+        client_queued: requests due by the horizon that ``max_concurrency`` held back: they are not injected.
+        not_sent: requests that had not come to the cluster by the horizon: they are not injected.
         length_capped: outputs cut at ``max_model_len``.
         zero_output_rows: rows of a trace with 0 output tokens, run as 1.
         open_loop: whether arrivals wait for nobody.
@@ -28,7 +30,9 @@ class Facts:
 
     """
 
+    warmup: int
     injected: int
+    client_queued: int
     not_sent: int
     length_capped: int
     zero_output_rows: int
@@ -53,15 +57,17 @@ def accounting(records: Records, facts: Facts) -> dict[str, Any]:
         raise RuntimeError(f"{facts.injected} requests were injected, but {sum(ends)} are accounted for")
     reasons = np.bincount(requests.column("reason")[status == DROPPED], minlength=len(REASONS)).tolist()
     return {
+        "warmup": facts.warmup,
         "injected": facts.injected,
         "completed": ends[COMPLETED],
         "dropped": {reason: count for reason, count in zip(REASONS, reasons, strict=True) if count},
         "timed_out": ends[TIMED_OUT],
         "running": ends[RUNNING],
         "queued": ends[QUEUED],
+        "client_queued": facts.client_queued,
         "not_sent": facts.not_sent,
         "length_capped": facts.length_capped,
         "zero_output_rows": facts.zero_output_rows,
         "preemptions": int(requests.column("preemptions").sum()),
-        "clean": ends[COMPLETED] == facts.injected,
+        "clean": ends[COMPLETED] == facts.injected and not facts.client_queued,
     }

@@ -27,6 +27,7 @@ REQUESTS = pa.schema(
     [
         ("request_id", pa.int64()),
         ("sent_s", pa.float64()),
+        ("client_queue_s", pa.float64()),
         ("input_tokens", pa.int64()),
         ("output_tokens", pa.int64()),
         ("generated_tokens", pa.int64()),
@@ -72,11 +73,14 @@ WORDS = {"status": STATUSES, "reason": REASONS}
 def request_columns(rows: Floats) -> Columns:
     """Return the columns of :data:`REQUESTS` from raw rows, shape (fields, requests).
 
-    TTFT is from sending to the first token, E2E to the last; TPOT = (E2E - TTFT) / (tokens - 1) for more
+    What a request waited in the client, from being due to being sent, is no part of its latencies. TTFT is
+    from sending to the first token, E2E to the last; TPOT = (E2E - TTFT) / (tokens - 1) for more
     than one token, as ``vllm bench serve`` defines them. E2E and TPOT are null unless the request
     completed. The decode part is what the others leave of E2E.
     """
     raw = dict(zip(REQUEST_FIELDS, rows, strict=True))
+    raw["client_queue_s"] = raw["sent_s"] - raw["due_s"]
+    raw["routing_s"] = raw["arrived_s"] - raw["sent_s"]
     ttft = raw["first_token_s"] - raw["sent_s"]
     e2e = np.where(raw["status"] == COMPLETED, raw["finished_s"] - raw["sent_s"], np.nan)
     further = raw["generated"] - 1
@@ -90,7 +94,6 @@ def request_columns(rows: Floats) -> Columns:
         "ttft_s": ttft,
         "tpot_s": tpot,
         "e2e_s": e2e,
-        "routing_s": np.zeros_like(e2e),  # a router decides in no time
         **parts,
         "decode_s": rest,
     }

@@ -48,6 +48,9 @@ def saturated(records: Records, steady: Window, batched: bool = False) -> bool |
     would have been through: until then the number in the system rises under any load, and completions that
     come in waves may hide an excess. So a run too short for it is never found stable.
 
+    What the client holds back, with ``max_concurrency``, piles up there. So a request counts from when it is
+    due, whether it waits in the client or in a queue; the steady window is that of the same requests.
+
     Args:
         records: the closed records of the run.
         steady: the steady window.
@@ -56,18 +59,22 @@ def saturated(records: Records, steady: Window, batched: bool = False) -> bool |
 
     """
     requests = records.request_table
-    sent_s = requests.column("sent_s")
-    if not steady.length_s > 0 or steady.sends(sent_s).sum() < FEWEST:
+    sent_s, held_s = requests.column("sent_s"), requests.column("client_queue_s")
+    judged, due_s = steady.sends(sent_s), sent_s - held_s
+    if not steady.length_s > 0 or judged.sum() < FEWEST:
         return None
+    if held_s.any():
+        steady = Window(float(due_s[judged].min()), float(due_s.max()))
     queue_s = np.where(requests.column("status") == QUEUED, np.inf, requests.column("queue_s"))
-    wait_s = np.nan_to_num(queue_s, posinf=np.inf)
-    if _queue_grows(sent_s, wait_s) and not (batched and _waits_a_batch(records, wait_s)):
+    wait_s = np.nan_to_num(queue_s, posinf=np.inf) + held_s
+    if _queue_grows(due_s, wait_s) and not (batched and _waits_a_batch(records, wait_s)):
         return True
     left_over = np.isin(requests.column("status"), (RUNNING, QUEUED))
-    e2e_s = np.where(left_over, np.inf, np.nan_to_num(requests.column("e2e_s")))
-    if steady.start_s < sent_s.min() + np.percentile(e2e_s, FILLED, method="lower"):
+    e2e_s = np.where(left_over, np.inf, np.nan_to_num(requests.column("e2e_s")) + held_s)
+    filled_s = due_s.min() + np.percentile(e2e_s, FILLED, method="lower")
+    if not filled_s <= steady.start_s < steady.end_s:
         return None
-    return _rises(steady, sent_s, e2e_s) and _queues_more(steady, sent_s, wait_s)
+    return _rises(steady, due_s, e2e_s) and _queues_more(steady, due_s, wait_s)
 
 
 def _queue_grows(sent_s: Floats, wait_s: Floats) -> bool:

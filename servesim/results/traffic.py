@@ -11,15 +11,16 @@ from servesim.results.records import Records
 def traffic(records: Records) -> dict[str, Any]:
     """Return how many requests were sent, at which rate, and their mean tokens, whatever became of them.
 
-    The rate is of the gaps between the sendings: one fewer than requests. Outputs count as they are after
+    The rate is of the gaps between the moments they were due at, whatever the client held back: one fewer
+    than requests. Outputs count as they are after
     a cap at ``max_model_len``.
     """
     requests = records.request_table
-    sent_s, count = requests.column("sent_s"), len(requests)
+    due_s, count = requests.column("sent_s") - requests.column("client_queue_s"), len(requests)
     inputs, outputs = (int(requests.column(name).sum()) for name in ("input_tokens", "output_tokens"))
     return {
         "requests": count,
-        "offered_per_s": ratio(count - 1, float(sent_s.max() - sent_s.min())) if count else None,
+        "offered_per_s": ratio(count - 1, float(due_s.max() - due_s.min())) if count else None,
         "input_tokens": ratio(inputs, count),
         "output_tokens": ratio(outputs, count),
     }

@@ -57,8 +57,10 @@ def _on_the_window(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_short(summary: Mapping[str, Any]) -> bool:
+    """Say whether ramp and drain weigh; what arrives at once may be sent for as long as the run lasts."""
     p99_s = summary["latency"]["e2e_s"]["p99"]
-    return p99_s is not None and sending_s(summary) < LONG_ENOUGH * p99_s
+    took_s = sending_s(summary) or summary["duration_s"]
+    return p99_s is not None and took_s < LONG_ENOUGH * p99_s
 
 
 def _on_the_sending(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -83,7 +85,7 @@ def _covered_s(summary: Mapping[str, Any]) -> float:
 
 
 def sending_s(summary: Mapping[str, Any]) -> float:
-    """Return the seconds from the first sending to the last."""
+    """Return the seconds from the first arrival to the last."""
     rate, requests = summary["traffic"]["offered_per_s"], summary["traffic"]["requests"]
     return (requests - 1) / rate if rate else 0.0
 
@@ -91,6 +93,8 @@ def sending_s(summary: Mapping[str, Any]) -> float:
 def _on_the_requests(summary: Mapping[str, Any]) -> Iterator[str]:
     """Yield what became of requests that did not simply run through."""
     accounting = summary["accounting"]
+    if accounting["warmup"]:
+        yield f"{counted(accounting['warmup'], 'warm-up request')} before, left out of all figures"
     longest = min(pool["max_model_len"] for pool in summary["memory"].values())
     words = {"prompt_too_long": f"the prompt leaves no room for output in max_model_len ({longest:,} tokens)"}
     for reason, count in accounting["dropped"].items():
@@ -99,5 +103,6 @@ def _on_the_requests(summary: Mapping[str, Any]) -> Iterator[str]:
         "output": (accounting["length_capped"], f" cut at max_model_len ({longest:,} tokens)"),
         "preemption": (accounting["preemptions"], ""),
         "arrival": (accounting["not_sent"], " past the horizon, not sent"),
+        "request": (accounting["client_queued"], " still held back in the client at the horizon"),
     }
     yield from (f"{counted(count, noun)}{what}" for noun, (count, what) in counts.items() if count)

@@ -24,6 +24,7 @@ _LATENCIES = (
     ("ITL (ms)", "itl_s", 1e3),
     ("E2E (s)", "e2e_s", 1.0),
 )
+_CLIENT_QUEUE = ("client queue (s)", "client_queue_s", 1.0)
 _RATES = (
     ("requests/s", "requests_per_s"),
     ("input tokens/s", "input_tokens_per_s"),
@@ -100,6 +101,8 @@ def _scheduler(scenario: Mapping[str, Any]) -> str:
 def _traffic(summary: Mapping[str, Any]) -> str:
     """Tell what was asked, whatever became of it."""
     traffic, workload = summary["traffic"], summary["scenario"]["workload"]
+    most = summary["scenario"]["client"]["max_concurrency"]
+    limit = "" if most is None else f", {most:,} unanswered at the most"
     users = "concurrency" in workload.get("arrivals", {})  # whose rate is not offered: it follows the answers
     rate = number(traffic["offered_per_s"])
     at_rate = f" {'sent' if users else 'offered'} at {rate}/s" if traffic["offered_per_s"] else ""
@@ -107,20 +110,24 @@ def _traffic(summary: Mapping[str, Any]) -> str:
     means = "{} tokens in and {} out on average".format(*tokens)
     lasted = f"all over in {number(summary['duration_s'])} simulated seconds"
     sent = f"{counted(traffic['requests'], 'request')}{at_rate}"
-    return f"{sent}: {_source(workload)}; {means}; {lasted}"
+    return f"{sent}: {_source(workload)}{limit}; {means}; {lasted}"
 
 
 def _source(workload: Mapping[str, Any]) -> str:
     """Tell where the requests come from."""
     if workload["kind"] == "trace":
+        if workload["at_once"]:
+            return f"{workload['path']}, all at once"
         times = "" if workload["rate_scale"] == 1 else f"{workload['rate_scale']:g} times "
         return f"{workload['path']} at {times}its recorded rate"
     if workload["kind"] == "replay":
-        users = workload["concurrency"]
-        return f"{workload['source']}, {'at its recorded times' if users is None else f'{users:,} users'}"
-    arrivals = dict(workload["arrivals"])
+        return f"{workload['source']}, {'all at once' if workload['at_once'] else 'at its recorded times'}"
+    arrivals = {key: value for key, value in workload["arrivals"].items() if value not in (None, 0)}
     kind = arrivals.pop("kind")
-    return f"{kind} ({', '.join(f'{key}={typed(value)}' for key, value in arrivals.items())})"
+    if "think_time_s" not in arrivals:
+        arrivals.pop("think_time", None)
+    keys = ", ".join(f"{key}={typed(value)}" for key, value in arrivals.items())
+    return f"{kind} ({keys})" if keys else kind
 
 
 def _memory(summary: Mapping[str, Any]) -> RenderableType:
@@ -143,7 +150,8 @@ def _accounting(accounting: Mapping[str, Any]) -> str:
 
 def _latency(latency: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     table = _columns("", "n", "mean", *_PERCENTILES, "max")
-    for label, name, scale in _LATENCIES:
+    held = (latency["client_queue_s"]["max"] or 0.0) > 0.0
+    for label, name, scale in (*_LATENCIES, _CLIENT_QUEUE) if held else _LATENCIES:
         row = latency[name]
         figures = (row[key] for key in ("mean", *_PERCENTILES, "max"))
         table.add_row(label, f"{row['n']:,}", *(number(value, scale) for value in figures))
@@ -197,8 +205,11 @@ def _shares(used: Mapping[str, Any]) -> str:
 
 def _saturation(summary: Mapping[str, Any]) -> str:
     if summary["saturated"] is None:
-        arrivals = summary["scenario"]["workload"].get("arrivals", {})
-        return "closed loop" if arrivals.get("kind") == "closed_loop" else "too short to tell saturation"
+        workload = summary["scenario"]["workload"]
+        kind = workload.get("arrivals", {}).get("kind")
+        if kind == "burst" or workload.get("at_once"):
+            return "all requests at once"
+        return "closed loop" if kind == "closed_loop" else "too short to tell saturation"
     return "SATURATED" if summary["saturated"] else "not saturated"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from servesim.results.result import Result
 from servesim.validate.load import by_load
-from servesim.validate.measured import METRICS, RATES, STATISTICS, THROUGHPUT, Floats, Measured
+from servesim.validate.measured import METRICS, RATES, STATISTICS, THROUGHPUT, Figure, Floats, Measured
 from servesim.validate.simulated import observed
 
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 #: Latencies that each request has; the gaps between tokens are pooled.
 PER_REQUEST = ("ttft", "tpot", "e2e")
-Figure = tuple[str, str]
-"""A metric and a statistic of it: ("ttft", "p50"), ("throughput", "requests")."""
-
 #: Every figure that a comparison may have, in the order in which they are told.
 FIGURES: tuple[Figure, ...] = (
     *((metric, statistic) for metric in METRICS for statistic in STATISTICS),

@@ -23,6 +23,9 @@ STATISTICS = ("mean", "p50", "p90", "p99")
 #: Rates of a run: successful requests, and their output tokens, per second of its span.
 THROUGHPUT, RATES = "throughput", ("requests", "output_tokens")
 
+Figure = tuple[str, str]
+"""A metric and a statistic of it: ("ttft", "p50"), ("throughput", "requests")."""
+
 
 @dataclass(frozen=True, eq=False)
 class Measured:
@@ -108,6 +111,17 @@ class Measured:
             return self.request_rate
         span_s = float(self.sent_s[-1] - self.sent_s[0]) if self.requests > 1 else 0.0
         return (self.requests - 1) / span_s if span_s > 0 else None
+
+    @property
+    def due_s(self) -> Floats | None:
+        """Return when each request was due, had the client not held it back; None where that is not known.
+
+        It is where the client limits how many are under way and the file says what each waited for it.
+        """
+        if self.max_concurrency is None or self.client_queue_s is None or self.closed_loop:
+            return None
+        due_s: Floats = np.maximum.accumulate(np.maximum(self.sent_s - self.client_queue_s, 0.0))
+        return due_s
 
     @property
     def closed_loop(self) -> bool:

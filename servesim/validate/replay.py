@@ -25,21 +25,22 @@ def replay(measured: Measured, overrides: Sequence[str] = (), config_dir: Path |
     return run(replayed(base(overrides, config_dir), measured))
 
 
-def base(overrides: Sequence[str], config_dir: Path | None = None) -> Scenario:
-    """Return the scenario that replays run on; the workload in it is only a place holder.
+def base(
+    overrides: Sequence[str], config_dir: Path | None = None, users: Sequence[str] | None = None
+) -> Scenario:
+    """Return the scenario that measured runs are simulated on.
+
+    Its workload is only a place holder, or made of ``users``: overrides that make a closed loop, of whose
+    arrivals further ones may set every key but the concurrency.
 
     Raises:
         ConfigError: listing what is wrong, traffic of its own included.
     """
-    own = [text for text in overrides if text.partition("=")[0].split("/")[0].split(".")[0] == "workload"]
-    found = [Problem(text, None, "the measured run has its own traffic") for text in own]
-    found += [
-        Problem(text, None, "a replay goes on until its last request has ended")
-        for text in overrides
-        if text.startswith("horizon_s=")
-    ]
+    found = [problem for text in overrides if (problem := _problem(text, users is not None))]
+    refused = {problem.path for problem in found}
     try:
-        scenario = load(*(text for text in overrides if text not in own), config_dir=config_dir)
+        kept = [text for text in overrides if text not in refused]
+        scenario = load(*(users or ()), *kept, config_dir=config_dir)
     except ConfigError as error:
         raise ConfigError([*found, *error.problems]) from error
     if found:
@@ -47,20 +48,38 @@ def base(overrides: Sequence[str], config_dir: Path | None = None) -> Scenario:
     return scenario
 
 
+def _problem(override: str, closed: bool) -> Problem | None:
+    """Return what is wrong with an override where a measured run says the traffic."""
+    key = override.partition("=")[0]
+    if key == "horizon_s":
+        return Problem(override, None, "a replay goes on until its last request has ended")
+    if closed and key.startswith("workload.arrivals.") and key != "workload.arrivals.concurrency":
+        return None
+    if key.split("/")[0].split(".")[0] == "workload":
+        return Problem(override, None, "the measured run has its own traffic")
+    return None
+
+
 def replayed(scenario: Scenario, measured: Measured) -> Scenario:
     """Return the scenario with the traffic of a measured run.
 
-    A run whose requests were all due at once and whose client limited how many were under way is replayed
-    as the closed loop that it was; any other one at its recorded times of sending.
+    A run whose requests were all due at once and whose client limited how many were under way is replayed as
+    the closed loop that it was. So is the client's limit where the file says what each request waited for
+    it: then the requests are due when they were. Any other run is replayed at its times of sending, whatever
+    made it send then.
     """
+    limited = measured.closed_loop or measured.due_s is not None
     workload = Replay(
-        measured.sent_s,
+        measured.sent_s if measured.due_s is None else measured.due_s,
         measured.input_tokens,
         measured.output_tokens,
         source=measured.source,
-        concurrency=measured.max_concurrency if measured.closed_loop else None,
+        at_once=measured.closed_loop,
     )
-    return replace(scenario, workload=workload)
+    client = (
+        replace(scenario.client, max_concurrency=measured.max_concurrency) if limited else scenario.client
+    )
+    return replace(scenario, workload=workload, client=client)
 
 
 def simulated(scenario: Scenario, measured: Sequence[Measured], jobs: int = 1) -> list[Measured]:

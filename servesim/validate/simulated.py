@@ -28,5 +28,6 @@ def observed(result: Result, source: str = "simulated") -> Measured:
         ttft_s=ttft_s,
         e2e_s=e2e_s,
         itl_s=result.itl_s,
+        client_queue_s=rows["client_queue_s"].to_numpy(float),
         failed=int(np.count_nonzero(~done)),
     )

@@ -1,4 +1,4 @@
-"""Arrival processes: when requests are sent.
+"""Arrival processes: when requests are due to be sent.
 
 An open-loop process is a unit-rate process of gaps with mean 1, mapped to seconds. Request i therefore has
 the same unit gap at every rate, and a curve of rates is followed exactly, by rescaling time.
@@ -6,14 +6,15 @@ the same unit gap at every rate, and a curve of rates is followed exactly, by re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from itertools import repeat
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 
-from servesim.check import MOST_FACTOR, quantity
-from servesim.workload.batch import FloatArray
+from servesim.check import MOST_FACTOR, MOST_S, quantity
+from servesim.workload.batch import BATCH_ROWS, FloatArray
 
 #: A request in 32 years, or that many in a second.
 LEAST_RPS, MOST_RPS = 1e-9, 1e9
@@ -91,12 +92,48 @@ class Constant(Renewal):
 
 
 @dataclass(frozen=True)
+class Burst:
+    """Everything at the start of the run: ``vllm bench serve --request-rate inf``."""
+
+    hints: ClassVar[Mapping[str, str]] = {
+        "rate_rps": "a burst has no rate: all requests are due at once; choose workload/arrivals=poisson",
+        "concurrency": "set client.max_concurrency, or choose workload/arrivals=closed_loop",
+    }
+
+    def unit_gaps(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Return gaps of 0; nothing is drawn."""
+        return np.zeros(count)
+
+    def times(self, unit_times: FloatArray) -> FloatArray:
+        """Return 0 for every request (seconds)."""
+        return np.zeros_like(unit_times)
+
+
+@dataclass(frozen=True)
 class ClosedLoop:
-    """``concurrency`` users, each of whom sends the next request when the last answer has ended."""
+    """``concurrency`` users, each of whom sends the next request when the last answer has ended.
+
+    User k of n begins at k/n of ``ramp_up_s``; all begin at once where that is 0. After each answer a user
+    thinks for ``think_time_s``, always as long or exponentially distributed about that mean.
+    """
 
     concurrency: int = quantity("users", at_least=1, at_most=1_000_000)
+    ramp_up_s: float = quantity("s", at_least=0, at_most=MOST_S, default=0.0)
+    think_time_s: float = quantity("s", at_least=0, at_most=MOST_S, default=0.0)
+    think_time: Literal["constant", "exponential"] = quantity(default="constant")
 
     hints: ClassVar[Mapping[str, str]] = {
         "rate_rps": "the answers set the rate of a closed loop; set workload.arrivals.concurrency, "
         "or choose workload/arrivals=poisson"
     }
+
+    def start_s(self, user: int) -> float:
+        """Return when a user begins (seconds), the first one being number 0."""
+        return self.ramp_up_s * user / self.concurrency
+
+    def thoughts_s(self, rng: np.random.Generator) -> Iterator[float]:
+        """Yield the seconds that a user thinks over the answer to each request, without end."""
+        if self.think_time == "constant" or not self.think_time_s:
+            yield from repeat(self.think_time_s)
+        while True:
+            yield from (self.think_time_s * rng.standard_exponential(BATCH_ROWS)).tolist()

@@ -1,4 +1,4 @@
-"""Requests of a run that was measured, sent again: at its times, or by its users one after the other."""
+"""Requests of a run that was measured, sent again: at its times, or all at once."""
 
 from __future__ import annotations
 
@@ -19,28 +19,26 @@ from servesim.workload.notes import Notes
 class Replay:
     """Requests in order of sending, with the times (s) and lengths of a measured run.
 
-    ``source`` says where they come from; ``requests`` ends the sending early.
-
-    With ``concurrency`` the times do not count: that many users send the requests in their order, each the
-    next one when its last answer has ended. That is the closed loop of ``vllm bench serve --request-rate inf
-    --max-concurrency N`` (vLLM, vllm/benchmarks/serve.py), whose semaphore lets the next request go when one
-    of N ends.
+    ``source`` says where they come from; ``requests`` ends the sending early. ``at_once``: the times only
+    order the requests, and all are due at 0. With ``client.max_concurrency=N`` that is the closed loop of
+    ``vllm bench serve --request-rate inf --max-concurrency N`` (vLLM, vllm/benchmarks/serve.py).
     """
 
     sent_s: FloatArray
     input_tokens: IntArray
     output_tokens: IntArray
     source: str = quantity(default="measured")
-    concurrency: int | None = quantity("users", at_least=1, at_most=1_000_000, default=None)
+    at_once: bool = quantity(default=False)
     requests: int | None = quantity("requests", at_least=1, at_most=MOST_REQUESTS, default=None)
 
+    concurrency: ClassVar[int | None] = None
     duration_s: ClassVar[float | None] = None
     notes: ClassVar[Notes | None] = None
 
     @property
     def open_loop(self) -> bool:
-        """Return whether requests are sent at their own times, whatever becomes of the others."""
-        return self.concurrency is None
+        """Return whether requests come at times of their own: not all at once."""
+        return not self.at_once
 
     def batches(self, streams: Streams) -> Iterator[Batch]:
         """Yield the requests in order of sending, at most ``BATCH_ROWS`` at a time; nothing is drawn."""
@@ -65,4 +63,4 @@ class Replay:
 
     def described(self) -> dict[str, Any]:
         """Return what a configuration says of it: its source and how it is sent, not each request."""
-        return {"source": self.source, "requests": len(self.sent_s), "concurrency": self.concurrency}
+        return {"source": self.source, "requests": len(self.sent_s), "at_once": self.at_once}

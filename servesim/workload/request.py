@@ -13,6 +13,9 @@ class Request:
     records keep, in simulated seconds, where ``nan`` means "has not happened".
 
     Attributes:
+        due_s: when the client would have sent it, had nothing held it back.
+        sent_s: when the client sent it.
+        arrived_s: when it reached the router.
         input_tokens: tokens of the prompt.
         output_tokens: tokens to generate, the first one included.
         generated: tokens emitted so far.
@@ -26,9 +29,11 @@ class Request:
 
     __slots__ = (
         "anchor",
+        "arrived_s",
         "blocks",
         "computed",
         "decode_queue_s",
+        "due_s",
         "finished_s",
         "first_token_s",
         "generated",
@@ -47,9 +52,9 @@ class Request:
         "transfer_s",
     )
 
-    def __init__(self, id: int, sent_s: float, input_tokens: int, output_tokens: int) -> None:
+    def __init__(self, id: int, due_s: float, input_tokens: int, output_tokens: int) -> None:
         self.id = id
-        self.sent_s = sent_s
+        self.due_s = self.sent_s = self.arrived_s = due_s
         self.input_tokens = input_tokens
         self.output_tokens = output_tokens
         self.generated = 0
@@ -79,14 +84,14 @@ class Request:
             self.decode_queue_s += now - self.handed_s
             self.handed_s = None
         elif not self.preemptions:
-            self.queue_s = now - self.sent_s if now > self.sent_s else 0.0
+            self.queue_s = now - self.arrived_s if now > self.arrived_s else 0.0
         elif not self.generated and self.paused_s is not None:
             self.preempted_s += now - self.paused_s
             self.paused_s = None
 
     def end_prefill(self, now: float) -> None:
         """Have the whole prompt computed for the first time."""
-        self.prefill_s = now - self.sent_s - self.queue_s - self.preempted_s
+        self.prefill_s = now - self.arrived_s - self.queue_s - self.preempted_s
 
     def start_transfer(self, now: float) -> None:
         """Have found room on the decode replica; the KV sets out."""

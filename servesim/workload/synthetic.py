@@ -11,7 +11,7 @@ import numpy as np
 
 from servesim.check import MOST_S, Problem, quantity
 from servesim.streams import Streams
-from servesim.workload.arrivals import ClosedLoop, OpenLoop
+from servesim.workload.arrivals import Burst, ClosedLoop, OpenLoop
 from servesim.workload.batch import BATCH_ROWS, MOST_REQUESTS, Batch, FloatArray
 from servesim.workload.lengths import Lengths
 from servesim.workload.notes import Notes
@@ -47,11 +47,15 @@ class Synthetic:
 
     @property
     def open_loop(self) -> bool:
-        """Return whether requests are sent at their own times, whatever becomes of the others."""
-        return not isinstance(self.arrivals, ClosedLoop)
+        """Return whether requests come at times of their own, whatever becomes of the others."""
+        return not isinstance(self.arrivals, (ClosedLoop, Burst))
 
     def problems(self) -> Iterator[Problem]:
-        """Yield a problem where the requests would take longer to send than a clock can show."""
+        """Yield a problem where the requests would take longer to send than a clock shows, or never end."""
+        if isinstance(self.arrivals, Burst) and self.requests is None and self.duration_s is not None:
+            yield Problem(
+                "requests", None, "must be given where workload.duration_s is: a burst has no duration"
+            )
         if isinstance(self.arrivals, ClosedLoop) or self.duration_s is not None:
             return
         requests = self._most_requests()

@@ -24,7 +24,8 @@ class Trace:
     Rows are sorted by time; the window from ``start_s`` up to ``end_s`` (seconds after the earliest row, as
     recorded) is kept and shifted so that its first row is sent at 0; then all times are divided by
     ``rate_scale``. ``requests`` and ``duration_s`` (simulated seconds) end the sending, whichever is reached
-    first. A row of 0 output tokens runs as 1. ``notes`` counts what was done.
+    first. ``at_once``: the recorded times only order the requests and choose the window; all are due at 0.
+    A row of 0 output tokens runs as 1. ``notes`` counts what was done.
 
     The file is read once, when the configuration is checked or the requests are first asked for.
     """
@@ -34,18 +35,23 @@ class Trace:
     rate_scale: float = quantity(
         "times the recorded rate", at_least=LEAST_FACTOR, at_most=MOST_FACTOR, default=1.0
     )
+    at_once: bool = quantity(default=False)
     start_s: float = quantity("s", at_least=0, at_most=MOST_S, default=0.0)
     end_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
     requests: int | None = quantity("requests", at_least=1, at_most=MOST_REQUESTS, default=None)
     duration_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
 
-    open_loop: ClassVar[bool] = True
     concurrency: ClassVar[int | None] = None
     hints: ClassVar[Mapping[str, str]] = {
         "arrivals": "a trace has its own times; set workload.rate_scale, or choose workload=synthetic",
         "rate_rps": "a trace has its own rate; set workload.rate_scale",
         "lengths": "a trace has its own lengths; choose workload=synthetic to draw them",
     }
+
+    @property
+    def open_loop(self) -> bool:
+        """Return whether requests come at times of their own: not all at once."""
+        return not self.at_once
 
     @property
     def notes(self) -> Notes:
@@ -77,6 +83,8 @@ class Trace:
         kept = order[first:stop]
         shift_ns = recording.time_ns[kept[0]]
         sent_s = (recording.time_ns[kept] - shift_ns) / 1e9 / self.rate_scale
+        if self.at_once:
+            sent_s = np.zeros_like(sent_s)
         asked = Batch(sent_s, recording.input_tokens[kept], recording.output_tokens[kept])
         asked = asked.until(self.requests, self.duration_s)
         if asked.size and asked.sent_s[-1] > MOST_S:
@@ -86,7 +94,7 @@ class Trace:
             rows=len(order),
             requests=asked.size,
             out_of_order=int(np.count_nonzero(np.diff(recording.time_ns) < 0)),
-            same_time=int(np.count_nonzero(np.diff(asked.sent_s) == 0)),
+            same_time=0 if self.at_once else int(np.count_nonzero(np.diff(asked.sent_s) == 0)),
             zero_outputs=int(np.count_nonzero(asked.output_tokens == 0)),
             shifted_s=float(shift_ns) / 1e9,
         )

@@ -157,7 +157,7 @@ FAULTS = (
     Fault(
         "the newest request's waiting counts, not the oldest's",
         STATIC,
-        "self.waiting[0].sent_s + self.timeout_s",
-        "self.waiting[-1].sent_s + self.timeout_s",
+        "self.waiting[0].arrived_s + self.timeout_s",
+        "self.waiting[-1].arrived_s + self.timeout_s",
     ),
 )

@@ -59,7 +59,7 @@ def request(sent_s: float, first_token_s: float = nan, finished_s: float = nan, 
     """Return the raw row of a request; by default it completed on replica 0, scheduled when it was sent."""
     scheduled_s = fields.pop("scheduled_s", sent_s)
     row = dict.fromkeys(REQUEST_FIELDS, 0.0) | {
-        "sent_s": sent_s,
+        **dict.fromkeys(("due_s", "sent_s", "arrived_s"), sent_s),
         "input_tokens": 4,
         "output_tokens": 2,
         "status": COMPLETED,
@@ -116,6 +116,8 @@ def records(
 def facts(injected: int, **known: Any) -> Facts:
     """Return the facts of an open-loop run without anything special."""
     plain = {
+        "warmup": 0,
+        "client_queued": 0,
         "not_sent": 0,
         "length_capped": 0,
         "zero_output_rows": 0,

@@ -91,6 +91,7 @@ def test_latency_of_the_small_run(small: dict[str, Any]) -> None:
         "tpot_s": (2, 0.21875),
         "itl_s": (3, pytest.approx(0.625 / 3)),
         "e2e_s": (2, 0.8125),
+        "client_queue_s": (2, 0.0),
         "interactivity": (2, pytest.approx((4 + 1 / 0.1875) / 2)),
     }
     assert latency["itl_s"]["p25"] == pytest.approx(0.1875)
@@ -174,15 +175,17 @@ def test_the_identity_of_cost_and_throughput_holds(small: dict[str, Any]) -> Non
 
 
 def test_accounting_of_the_small_run() -> None:
-    known = facts(2, not_sent=3, length_capped=1, zero_output_rows=4, events=9, horizon_s=100.0)
+    known = facts(2, warmup=5, not_sent=3, length_capped=1, zero_output_rows=4, events=9, horizon_s=100.0)
     got = summary(two_requests(), facts=known)
     assert got["accounting"] == {
+        "warmup": 5,
         "injected": 2,
         "completed": 2,
         "dropped": {},
         "timed_out": 0,
         "running": 0,
         "queued": 0,
+        "client_queued": 0,
         "not_sent": 3,
         "length_capped": 1,
         "zero_output_rows": 4,

@@ -106,10 +106,32 @@ def test_the_traffic_is_told_as_it_was_asked() -> None:
     assert "/s: closed_loop (concurrency=3)" in closed
     assert "requests sent at" in closed
     assert "closed loop;" in closed
+    thinking = ("workload/arrivals=closed_loop", "workload.arrivals.think_time_s=1.5")
+    asked = "closed_loop (concurrency=64, think_time_s=1.5, think_time=constant)"
+    assert asked in unwrapped(screen(*thinking))
     assert "schedule (" in screen("workload/arrivals=schedule")
     cut = ("workload/arrivals=constant", "workload/lengths=fixed", "horizon_s=2", "steady=true")
     asked = "8 requests offered at 4/s: constant (rate_rps=4.0); 512 tokens in and 256 out on average"
     assert asked in unwrapped(screen(*cut))
+
+
+def test_what_waits_in_the_client_is_told_apart() -> None:
+    burst = ("workload/arrivals=burst", "client.num_warmups=2")
+    held = screen(*burst, "client.max_concurrency=7")
+    assert "burst, 7 unanswered at the most;" in unwrapped(held)
+    assert row(held, "client queue (s)")[0] == "30"
+    assert "2 warm-up requests before, left out of all figures" in unwrapped(held)
+    assert "all requests at once;" in held
+    free = screen(*burst)
+    assert "client queue" not in free
+    assert "unanswered" not in free
+
+
+def test_what_the_client_still_holds_at_the_horizon_is_told() -> None:
+    cut = ("workload/arrivals=burst", "client.max_concurrency=7", "horizon_s=0.2")
+    assert summary_of(*cut)["accounting"]["client_queued"] == 23
+    assert "NOT CLEAN" in screen(*cut)
+    assert "23 requests still held back in the client at the horizon" in unwrapped(screen(*cut))
 
 
 @pytest.mark.parametrize(
@@ -117,8 +139,11 @@ def test_the_traffic_is_told_as_it_was_asked() -> None:
 )
 def test_the_rate_of_a_trace_is_told(scale: float, words: str) -> None:
     summary = copy.deepcopy(summary_of())
-    summary["scenario"]["workload"] = {"kind": "trace", "path": "t.csv", "rate_scale": scale}
+    trace = {"kind": "trace", "path": "t.csv", "rate_scale": scale, "at_once": False}
+    summary["scenario"]["workload"] = trace
     assert words in unwrapped(printed_from(summary))
+    summary["scenario"]["workload"] = trace | {"at_once": True}
+    assert "t.csv, all at once;" in unwrapped(printed_from(summary))
 
 
 def test_a_target_is_met_or_missed() -> None:

@@ -159,4 +159,4 @@ def test_a_replay_has_the_traffic_of_the_run_alone() -> None:
 
 def test_a_replay_is_described_without_its_requests() -> None:
     said = replayed(replayed_base(), small()).as_dict()["workload"]
-    assert said == {"kind": "replay", "source": "small", "requests": 12, "concurrency": None}
+    assert said == {"kind": "replay", "source": "small", "requests": 12, "at_once": False}

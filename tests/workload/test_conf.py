@@ -10,7 +10,7 @@ import yaml
 
 from servesim.check import check
 from servesim.streams import Streams
-from servesim.workload.arrivals import ClosedLoop, Constant, Gamma, Poisson
+from servesim.workload.arrivals import Burst, ClosedLoop, Constant, Gamma, Poisson
 from servesim.workload.lengths import Fixed, Geometric, Lognormal, Uniform
 from servesim.workload.quantiles import Quantiles
 from servesim.workload.schedule import Schedule
@@ -24,6 +24,7 @@ ARRIVALS = {
     "constant": Constant,
     "schedule": Schedule,
     "closed_loop": ClosedLoop,
+    "burst": Burst,
 }
 LENGTHS = {
     "quantiles": Quantiles,

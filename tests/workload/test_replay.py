@@ -28,9 +28,11 @@ def test_every_request_is_sent_once_at_its_time() -> None:
     assert WHOLE.open_loop
 
 
-def test_the_users_of_a_closed_loop_send_in_the_same_order_whatever_the_times() -> None:
-    batch = sent(replace(WHOLE, concurrency=4))
+def test_at_once_the_requests_keep_their_order_and_all_are_due_at_0() -> None:
+    burst = replace(WHOLE, at_once=True)
+    batch = sent(burst)
     assert not batch.sent_s.any()
+    assert not burst.open_loop
     assert batch.output_tokens.tolist() == WHOLE.output_tokens.tolist()
 
 

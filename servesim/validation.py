@@ -1,0 +1,312 @@
+"""The verb ``servesim validate``: measured runs beside the same requests simulated."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf, isfinite
+from pathlib import Path
+from typing import NamedTuple
+
+from servesim.arguments import Arguments
+from servesim.check import ConfigError, Problem
+from servesim.screen.console import console
+from servesim.screen.progress import points_bar
+from servesim.screen.validation import print_points, print_validation
+from servesim.validate import saved
+from servesim.validate.closed_loop import REQUESTS_PER_USER, simulate_points
+from servesim.validate.compare import Comparison
+from servesim.validate.measured import Measured
+from servesim.validate.points import is_points, points_of
+from servesim.validate.readers import runs_of
+from servesim.validate.readers.content import Content, read_content
+from servesim.validate.readers.selection import conditions
+from servesim.validate.replay import base, replayed, simulated
+from servesim.validate.series import knee
+from servesim.validate.tolerance import (
+    OF_POINTS,
+    OF_RUNS,
+    Tolerance,
+    check_points,
+    check_runs,
+    judged,
+    measures_of_points,
+    measures_of_run,
+    parsed,
+)
+
+AGREES, NOT_CLEAN, MISSED = 0, 3, 4
+PAGE, FIGURES = "index.html", "comparison.json"
+
+_HELP = """\
+servesim validate RUN ... [overrides] [options]: measured runs beside the same requests simulated.
+
+  servesim validate result.json model=llama3.1-8b cluster.replicas=1 cluster.tensor_parallel_size=1
+  servesim validate 1qps.json 2qps.json 4qps.json --ttft-limit 1
+  servesim validate requests.csv --where scenario=chat --by qps
+  servesim validate points.csv --isl 1024 --osl 128 --where "backend=vllm tp=4"
+  servesim validate result.json --tolerance "ttft.mean=15% tpot.p50=10% ttft.ks=0.1"
+
+A RUN is a file that a benchmark has left; what it holds tells which. Overrides contain "=" and describe what
+the run was measured on; the traffic is the run's own.
+
+  vllm bench serve    its JSON, best with --save-detailed; without, only the figures that it has are compared
+  AIPerf              profile_export.jsonl, or its summary as JSON or CSV
+  GuideLLM            benchmarks.json; each benchmark in it is a run
+  a table             CSV or JSON lines, one request each: arrival, input and output tokens, ttft, e2e (or
+                      generation_time, tpot, or an engine's first_token_ts and last_token_ts); names may end
+                      with a unit: ttft_ms
+  closed-loop points  CSV, one point each: concurrency, isl, osl, tp, and ttft, tpot, throughput
+
+A run is replayed at its recorded times of sending; or, where all requests were due at once and the client
+limited how many were under way, by that many users. Errors are simulated / measured - 1.
+
+  --max-concurrency N     the client's limit, where the file does not say: requests sent by N users
+  --where "COLUMN=VALUE"  take these rows of a table; several conditions have blanks between them
+  --by COLUMN,...         rows of a table that differ in these columns are runs of their own
+  --ttft-limit S          at which of several rates p99 TTFT passes S seconds, measured and simulated
+  --isl N, --osl N        tokens in and out of closed-loop points, where the table does not say
+  --requests-per-user N   requests of each user of a closed-loop point (5)
+  --tolerance "NAME=LIMIT ..."
+                          of runs METRIC.STATISTIC (ttft, tpot, itl, e2e; mean, p50, p90, p99, and mdape of
+                          single requests), throughput.requests and throughput.output_tokens in per cent,
+                          METRIC.ks from 0 to 1; of points METRIC.mape, .mdape and .bias in per cent
+  --jobs N                processes (one per core); the figures do not depend on it
+  --out DIR               where index.html and comparison.json go (validation/<name of the first RUN>)
+  --config-dir DIR        also look for options in a folder of your own, laid out as conf/
+
+Exit status: 0; 4 when a tolerance is missed; 3 when requests of a simulated run did not complete; 1 error in
+the input.
+"""
+_MOST_TOKENS, _MOST_USERS, _MOST_PER_USER, _MOST_JOBS = 10**7, 1_000_000, 10_000, 1024
+
+
+class Asked(NamedTuple):
+    """What a command line asks for, checked."""
+
+    contents: list[Content]
+    overrides: list[str]
+    where: dict[str, str]
+    by: list[str]
+    ttft_limit_s: float | None
+    numbers: dict[str, int | None]
+    tolerance: str | None
+    out: Path
+    config_dir: Path | None
+
+    @property
+    def jobs(self) -> int:
+        """Return the number of processes; -1 for one per core."""
+        return self.numbers["jobs"] or -1
+
+
+def validate(arguments: Sequence[str]) -> int:
+    """Print the comparison that ``arguments`` (those after the verb) ask for; return the exit status.
+
+    Raises:
+        ConfigError: listing what is wrong with the input.
+
+    """
+    options = _parser().parse_intermixed_args(arguments)
+    if options.help:
+        print(_HELP)
+        return AGREES
+    asked = _asked(options)
+    tables = [content for content in asked.contents if is_points(content)]
+    if not tables:
+        return _validate_runs(asked)
+    if len(asked.contents) > 1:
+        message = "is a table of closed-loop points, which is compared by itself"
+        raise ConfigError([Problem(tables[0].source, None, message)])
+    return _validate_points(asked, tables[0])
+
+
+def _validate_runs(asked: Asked) -> int:
+    """Compare measured runs with their replays."""
+    _refuse(asked, ("isl", "osl", "requests_per_user"), "goes with a table of closed-loop points")
+    measured = _measured(asked)
+    tolerances = _tolerances(asked, OF_RUNS)
+    check_runs(tolerances, measured)
+    scenario = base(asked.overrides, asked.config_dir)
+    found = simulated(scenario, measured, asked.jobs)
+    comparisons = [Comparison(*pair) for pair in zip(measured, found, strict=True)]
+    verdicts = [
+        verdict
+        for each in comparisons
+        for verdict in judged(tolerances, each.measured.source, measures_of_run(each))
+    ]
+    passed = None if asked.ttft_limit_s is None else knee(comparisons, asked.ttft_limit_s)
+    told = replayed(scenario, measured[0]).as_dict()
+    print_validation(told, comparisons, passed, verdicts, f"{asked.out}/: {PAGE}, {FIGURES}", console())
+    sys.stdout.flush()  # should the files fail, the figures have been printed
+
+    from servesim.report.validation.page import runs_page  # plotly takes long to import
+
+    saved.write(saved.of_runs(told, comparisons, passed, verdicts), asked.out / FIGURES)
+    runs_page(comparisons, told, passed, verdicts).write(asked.out / PAGE)
+    if not all(verdict.met for verdict in verdicts):
+        return MISSED
+    return NOT_CLEAN if any(each.failed for each in found) else AGREES
+
+
+def _validate_points(asked: Asked, content: Content) -> int:
+    """Compare closed-loop points with one simulated run each."""
+    _refuse(asked, ("max_concurrency",), "does not go with a table of closed-loop points, which has its own")
+    if asked.by or asked.ttft_limit_s is not None:
+        option = "--by" if asked.by else "--ttft-limit"
+        raise ConfigError([Problem(option, None, "does not go with a table of closed-loop points")])
+    points = points_of(content, asked.where, asked.numbers["isl"], asked.numbers["osl"])
+    tolerances = _tolerances(asked, OF_POINTS)
+    check_points(tolerances, points)
+    per_user = asked.numbers["requests_per_user"] or REQUESTS_PER_USER
+    with points_bar(console(stderr=True)) as tell:
+        found = simulate_points(points, asked.overrides, per_user, asked.config_dir, asked.jobs, tell)
+    verdicts = judged(tolerances, points.source, measures_of_points(found))
+    told = found.scenario.as_dict()
+    print_points(found, told, verdicts, f"{asked.out}/: {PAGE}, {FIGURES}", console())
+    sys.stdout.flush()
+
+    from servesim.report.validation.points import points_page
+
+    saved.write(saved.of_points(told, found, verdicts), asked.out / FIGURES)
+    points_page(found, told, verdicts).write(asked.out / PAGE)
+    if not all(verdict.met for verdict in verdicts):
+        return MISSED
+    return AGREES if found.clean else NOT_CLEAN
+
+
+def _measured(asked: Asked) -> list[Measured]:
+    """Return the runs of all files, with the client's limit where the command line says it.
+
+    Raises:
+        ConfigError: listing what is wrong with any of the files.
+    """
+    runs: list[Measured] = []
+    found: list[Problem] = []
+    for content in asked.contents:
+        try:
+            runs += runs_of(content, asked.where, asked.by)
+        except ConfigError as error:
+            found += error.problems
+    users = asked.numbers["max_concurrency"]
+    found += [
+        Problem("--max-concurrency", users, f"{run.source} says {run.max_concurrency:,}")
+        for run in runs
+        if users is not None and run.max_concurrency not in (None, users)
+    ]
+    if found:
+        raise ConfigError(found)
+    if users is None:
+        return runs
+    return [replace(run, max_concurrency=users, request_rate=inf) for run in runs]
+
+
+def _tolerances(asked: Asked, names: Sequence[str]) -> list[Tolerance]:
+    return [] if asked.tolerance is None else parsed(asked.tolerance, names)
+
+
+def _refuse(asked: Asked, names: Sequence[str], message: str) -> None:
+    found = [
+        Problem(f"--{name.replace('_', '-')}", asked.numbers[name], message)
+        for name in names
+        if asked.numbers[name] is not None
+    ]
+    if found:
+        raise ConfigError(found)
+
+
+def _asked(options: argparse.Namespace) -> Asked:
+    """Return what is asked for.
+
+    Raises:
+        ConfigError: listing what is wrong with the command line and with what the files hold.
+    """
+    files = [Path(text) for text in options.rest if "=" not in text]
+    found = [] if files else [Problem("RUN", None, "is missing: a file that a benchmark has left")]
+    contents: list[Content] = []
+    numbers = {
+        "isl": _whole("--isl", options.isl, _MOST_TOKENS, found),
+        "osl": _whole("--osl", options.osl, _MOST_TOKENS, found),
+        "requests_per_user": _whole("--requests-per-user", options.requests_per_user, _MOST_PER_USER, found),
+        "max_concurrency": _whole("--max-concurrency", options.max_concurrency, _MOST_USERS, found),
+        "jobs": _whole("--jobs", options.jobs, _MOST_JOBS, found),
+    }
+    where: dict[str, str] = {}
+    try:
+        where = conditions(options.where or "")
+    except ConfigError as error:
+        found += error.problems
+    for path in files:
+        try:
+            contents.append(read_content(path))
+        except ConfigError as error:
+            found += error.problems
+    limit_s = _seconds(options.ttft_limit, found)
+    if found:
+        raise ConfigError(found)
+    return Asked(
+        contents,
+        [text for text in options.rest if "=" in text],
+        where,
+        [name for name in (options.by or "").split(",") if name],
+        limit_s,
+        numbers,
+        options.tolerance,
+        _claimed(options.out or Path("validation") / files[0].stem),
+        options.config_dir,
+    )
+
+
+def _whole(option: str, text: str | None, most: int, found: list[Problem]) -> int | None:
+    if text is None:
+        return None
+    if text.isdecimal() and text.isascii() and len(text) <= len(str(most)) and 1 <= int(text) <= most:
+        return int(text)
+    found.append(Problem(option, text, f"must be a whole number, at least 1 and at most {most:,}"))
+    return None
+
+
+def _seconds(text: str | None, found: list[Problem]) -> float | None:
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if isfinite(seconds) and seconds > 0:
+        return seconds
+    found.append(Problem("--ttft-limit", text, "must be a number of seconds above 0"))
+    return None
+
+
+def _claimed(folder: Path) -> Path:
+    """Return the folder of the files, made before anything is simulated for them.
+
+    Raises:
+        ConfigError: nothing can be written there.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError([Problem("--out", str(folder), f"cannot be made ({error.strerror})")]) from error
+    return folder
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Arguments("servesim validate")
+    parser.add_argument("rest", nargs="*")
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("--where")
+    parser.add_argument("--by")
+    parser.add_argument("--max-concurrency")
+    parser.add_argument("--ttft-limit")
+    parser.add_argument("--isl")
+    parser.add_argument("--osl")
+    parser.add_argument("--requests-per-user")
+    parser.add_argument("--tolerance")
+    parser.add_argument("--jobs")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("-cd", "--config-dir", type=Path)
+    return parser
