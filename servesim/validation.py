@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,20 +12,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 from servesim.arguments import Arguments
-from servesim.check import ConfigError, Problem
+from servesim.check import ConfigError, Problem, listed
+from servesim.scenario import Scenario
 from servesim.screen.console import console
+from servesim.screen.fit import print_fit
 from servesim.screen.progress import points_bar
 from servesim.screen.validation import print_points, print_validation
 from servesim.validate import saved
-from servesim.validate.closed_loop import REQUESTS_PER_USER, simulate_points
-from servesim.validate.compare import Comparison
-from servesim.validate.measured import Measured
+from servesim.validate.closed_loop import REQUESTS_PER_USER, STARTS, bases, simulate_points
+from servesim.validate.compare import FIGURES, Comparison
+from servesim.validate.measured import Figure, Measured
 from servesim.validate.points import is_points, points_of
 from servesim.validate.readers import runs_of
 from servesim.validate.readers.content import Content, read_content
 from servesim.validate.readers.selection import conditions
 from servesim.validate.replay import base, replayed, simulated
 from servesim.validate.series import knee
+from servesim.validate.terms import Runs, fit_terms, of_points, of_runs
+from servesim.validate.terms_file import write_terms
 from servesim.validate.tolerance import (
     OF_POINTS,
     OF_RUNS,
@@ -38,7 +43,7 @@ from servesim.validate.tolerance import (
 )
 
 AGREES, NOT_CLEAN, MISSED = 0, 3, 4
-PAGE, FIGURES = "index.html", "comparison.json"
+PAGE, SAVED = "index.html", "comparison.json"
 
 _HELP = """\
 servesim validate RUN ... [overrides] [options]: measured runs beside the same requests simulated.
@@ -47,6 +52,7 @@ servesim validate RUN ... [overrides] [options]: measured runs beside the same r
   servesim validate 1qps.json 2qps.json 4qps.json --ttft-limit 1
   servesim validate requests.csv --where scenario=chat --by qps
   servesim validate points.csv --isl 1024 --osl 128 --where "backend=vllm tp=4"
+  servesim validate points.csv model=qwen3-32b --fit --held-out tp=4 --name vllm-mine
   servesim validate result.json --tolerance "ttft.mean=15% tpot.p50=10% ttft.ks=0.1"
 
 A RUN is a file that a benchmark has left; what it holds tells which. Overrides contain "=" and describe what
@@ -73,6 +79,13 @@ limited how many were under way, by that many users. Errors are simulated / meas
                           of runs METRIC.STATISTIC (ttft, tpot, itl, e2e; mean, p50, p90, p99, and mdape of
                           single requests), throughput.requests and throughput.output_tokens in per cent,
                           METRIC.ks from 0 to 1; of points METRIC.mape, .mdape and .bias in per cent
+  --start steady|burst    how the users of closed-loop points begin: spread over a request's time, or at once
+  --fit                   fit the engine's three terms (engine_overhead.step_s, .sequence_s, .prefill_factor)
+                          to the runs, and write them as an option of that group
+  --fit-on METRIC.STATISTIC  the figure that is to be met (tpot.mean)
+  --held-out "NAME=VALUE ..."  judge the fit by these runs: points by tp, isl, osl or concurrency, runs by the
+                          columns of --by
+  --name NAME             what the fitted option is called (fitted)
   --jobs N                processes (one per core); the figures do not depend on it
   --out DIR               where index.html and comparison.json go (validation/<name of the first RUN>)
   --config-dir DIR        also look for options in a folder of your own, laid out as conf/
@@ -81,6 +94,20 @@ Exit status: 0; 4 when a tolerance is missed; 3 when requests of a simulated run
 the input.
 """
 _MOST_TOKENS, _MOST_USERS, _MOST_PER_USER, _MOST_JOBS = 10**7, 1_000_000, 10_000, 1024
+
+
+class Fitting(NamedTuple):
+    """What is to be fitted: on which figure, judged by which runs, and the name of the result."""
+
+    figure: Figure
+    held_out: dict[str, str]
+    name: str
+
+    @property
+    def split(self) -> str:
+        """Tell which runs are held out."""
+        words = " ".join(f"{name}={value}" for name, value in self.held_out.items())
+        return f"{words} held out, the others fitted" if words else "all fitted, none held out"
 
 
 class Asked(NamedTuple):
@@ -95,6 +122,8 @@ class Asked(NamedTuple):
     tolerance: str | None
     out: Path
     config_dir: Path | None
+    start: str
+    fit: Fitting | None
 
     @property
     def jobs(self) -> int:
@@ -116,11 +145,11 @@ def validate(arguments: Sequence[str]) -> int:
     asked = _asked(options)
     tables = [content for content in asked.contents if is_points(content)]
     if not tables:
-        return _validate_runs(asked)
+        return _fit_runs(asked, asked.fit) if asked.fit else _validate_runs(asked)
     if len(asked.contents) > 1:
         message = "is a table of closed-loop points, which is compared by itself"
         raise ConfigError([Problem(tables[0].source, None, message)])
-    return _validate_points(asked, tables[0])
+    return _fit_points(asked, asked.fit, tables[0]) if asked.fit else _validate_points(asked, tables[0])
 
 
 def _validate_runs(asked: Asked) -> int:
@@ -139,12 +168,12 @@ def _validate_runs(asked: Asked) -> int:
     ]
     passed = None if asked.ttft_limit_s is None else knee(comparisons, asked.ttft_limit_s)
     told = replayed(scenario, measured[0]).as_dict()
-    print_validation(told, comparisons, passed, verdicts, f"{asked.out}/: {PAGE}, {FIGURES}", console())
+    print_validation(told, comparisons, passed, verdicts, f"{asked.out}/: {PAGE}, {SAVED}", console())
     sys.stdout.flush()  # should the files fail, the figures have been printed
 
     from servesim.report.validation.page import runs_page  # plotly takes long to import
 
-    saved.write(saved.of_runs(told, comparisons, passed, verdicts), asked.out / FIGURES)
+    saved.write(saved.of_runs(told, comparisons, passed, verdicts), asked.out / SAVED)
     runs_page(comparisons, told, passed, verdicts).write(asked.out / PAGE)
     if not all(verdict.met for verdict in verdicts):
         return MISSED
@@ -162,19 +191,51 @@ def _validate_points(asked: Asked, content: Content) -> int:
     check_points(tolerances, points)
     per_user = asked.numbers["requests_per_user"] or REQUESTS_PER_USER
     with points_bar(console(stderr=True)) as tell:
-        found = simulate_points(points, asked.overrides, per_user, asked.config_dir, asked.jobs, tell)
+        found = simulate_points(
+            points, asked.overrides, per_user, asked.config_dir, asked.jobs, tell, asked.start
+        )
     verdicts = judged(tolerances, points.source, measures_of_points(found))
     told = found.scenario.as_dict()
-    print_points(found, told, verdicts, f"{asked.out}/: {PAGE}, {FIGURES}", console())
+    print_points(found, told, verdicts, f"{asked.out}/: {PAGE}, {SAVED}", console())
     sys.stdout.flush()
 
     from servesim.report.validation.points import points_page
 
-    saved.write(saved.of_points(told, found, verdicts), asked.out / FIGURES)
+    saved.write(saved.of_points(told, found, verdicts), asked.out / SAVED)
     points_page(found, told, verdicts).write(asked.out / PAGE)
     if not all(verdict.met for verdict in verdicts):
         return MISSED
     return AGREES if found.clean else NOT_CLEAN
+
+
+def _fit_runs(asked: Asked, fitting: Fitting) -> int:
+    """Fit the terms of an engine to measured runs, whose requests are replayed."""
+    _refuse(asked, ("isl", "osl", "requests_per_user"), "goes with a table of closed-loop points")
+    measured, scenario = _measured(asked), base(asked.overrides, asked.config_dir)
+    runs = of_runs(measured, scenario, fitting.figure, fitting.held_out, asked.jobs)
+    source = listed(dict.fromkeys(content.source for content in asked.contents), "and")
+    return _fit(asked, fitting, runs, scenario, source)
+
+
+def _fit_points(asked: Asked, fitting: Fitting, content: Content) -> int:
+    """Fit the terms of an engine to closed-loop points."""
+    points = points_of(content, asked.where, asked.numbers["isl"], asked.numbers["osl"])
+    scenarios = bases(points, asked.overrides, asked.config_dir)
+    per_user = asked.numbers["requests_per_user"] or REQUESTS_PER_USER
+    how = {"requests_per_user": per_user, "jobs": asked.jobs, "start": asked.start}
+    runs = of_points(points, scenarios, fitting.figure, fitting.held_out, **how)
+    scenario = next(each for each in scenarios.values() if isinstance(each, Scenario))
+    return _fit(asked, fitting, runs, scenario, points.source)
+
+
+def _fit(asked: Asked, fitting: Fitting, runs: Runs, scenario: Scenario, source: str) -> int:
+    """Fit, print and write the terms."""
+    found = fit_terms(runs, fitting.name)
+    path = asked.out / "engine_overhead" / f"{fitting.name}.yaml"
+    write_terms(found, scenario, source, fitting.split, path)
+    use = f"{path}: use it with --config-dir {asked.out} engine_overhead={fitting.name}"
+    print_fit(found, source, fitting.split, use, console())
+    return AGREES
 
 
 def _measured(asked: Asked) -> list[Measured]:
@@ -244,6 +305,9 @@ def _asked(options: argparse.Namespace) -> Asked:
         except ConfigError as error:
             found += error.problems
     limit_s = _seconds(options.ttft_limit, found)
+    fitting = _fitting(options, found)
+    if options.start not in STARTS:
+        found.append(Problem("--start", options.start, f"must be {listed(STARTS, 'or')}"))
     if found:
         raise ConfigError(found)
     return Asked(
@@ -256,7 +320,31 @@ def _asked(options: argparse.Namespace) -> Asked:
         options.tolerance,
         _claimed(options.out or Path("validation") / files[0].stem),
         options.config_dir,
+        options.start,
+        fitting,
     )
+
+
+def _fitting(options: argparse.Namespace, found: list[Problem]) -> Fitting | None:
+    """Return what is to be fitted; None where nothing is."""
+    given = {"--fit-on": options.fit_on, "--held-out": options.held_out, "--name": options.name}
+    if not options.fit:
+        found += [Problem(name, value, "goes with --fit") for name, value in given.items() if value]
+        return None
+    metric, _, statistic = (options.fit_on or "tpot.mean").partition(".")
+    known = [f"{each}.{which}" for each, which in FIGURES]
+    if (metric, statistic) not in FIGURES:
+        found.append(Problem("--fit-on", options.fit_on, f"must be one of {listed(known, 'or')}"))
+    if options.tolerance is not None:
+        found.append(Problem("--tolerance", options.tolerance, "does not go with --fit"))
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name := options.name or "fitted"):
+        found.append(Problem("--name", name, "must be letters, digits, dots and dashes"))
+    held_out: dict[str, str] = {}
+    try:
+        held_out = conditions(options.held_out or "")
+    except ConfigError as error:
+        found += [Problem("--held-out", each.value, each.message) for each in error.problems]
+    return Fitting((metric, statistic), held_out, name)
 
 
 def _whole(option: str, text: str | None, most: int, found: list[Problem]) -> int | None:
@@ -306,6 +394,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--osl")
     parser.add_argument("--requests-per-user")
     parser.add_argument("--tolerance")
+    parser.add_argument("--start", default="steady")
+    parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--fit-on")
+    parser.add_argument("--held-out")
+    parser.add_argument("--name")
     parser.add_argument("--jobs")
     parser.add_argument("--out", type=Path)
     parser.add_argument("-cd", "--config-dir", type=Path)

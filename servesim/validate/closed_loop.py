@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from servesim.check import ConfigError
+from servesim.cost.steady import steady
 from servesim.scenario import Scenario
 from servesim.sweeps.point import Outcome
 from servesim.sweeps.work import Progress
@@ -37,6 +38,10 @@ Bases = dict[int | None, Scenario | ConfigError]
 _TP_FLAG = re.compile(r"--tensor-parallel-size\b|(?<!\S)-tp\b")
 #: Requests that each user sends, and the fewest of a run: so many that a steady part can be found.
 REQUESTS_PER_USER, FEWEST = 5, 20
+#: How users start: spread over the time of one request, or all at once. Users who start together and ask for
+#: the same lengths go on in step, which the users of a real server, none of whose answers takes the same time
+#: as another, do not.
+STARTS = ("steady", "burst")
 #: Columns of the table of errors, one row for each point and figure.
 COLUMNS = (
     *("line", "isl", "osl", "concurrency", "tp", "metric", "statistic"),
@@ -101,6 +106,7 @@ def simulate_points(
     config_dir: Path | None = None,
     jobs: int = -1,
     progress: Progress | None = None,
+    start: str = "steady",
 ) -> Simulated:
     """Run every point on the configuration that overrides describe, with the tensor parallelism of its row.
 
@@ -111,7 +117,7 @@ def simulate_points(
         ConfigError: no point can be run, listing what is wrong.
     """
     scenarios = bases(points, overrides, config_dir)
-    return simulate(points, scenarios, requests_per_user, jobs, progress)
+    return simulate(points, scenarios, requests_per_user, jobs, progress, start)
 
 
 def simulate(
@@ -120,6 +126,7 @@ def simulate(
     requests_per_user: int = REQUESTS_PER_USER,
     jobs: int = -1,
     progress: Progress | None = None,
+    start: str = "steady",
 ) -> Simulated:
     """Run every point on the scenario of its tensor parallelism; see :func:`simulate_points`.
 
@@ -134,7 +141,7 @@ def simulate(
     for number, point in enumerate(points.points):
         scenario = scenarios[point.tp]
         if isinstance(scenario, Scenario):
-            waiting.append((str(number), at_point(scenario, point, requests_per_user)))
+            waiting.append((str(number), at_point(scenario, point, requests_per_user, start)))
         else:
             outcomes[str(number)] = Outcome.failed(str(scenario))
     for key, outcome, _ in run_all(waiting, jobs, None):
@@ -160,15 +167,34 @@ def bases(points: Points, overrides: Sequence[str], config_dir: Path | None = No
     return found
 
 
-def at_point(scenario: Scenario, point: Point, requests_per_user: int = REQUESTS_PER_USER) -> Scenario:
+def at_point(
+    scenario: Scenario, point: Point, requests_per_user: int = REQUESTS_PER_USER, start: str = "steady"
+) -> Scenario:
     """Return the scenario with the users and lengths of a point, judged by its steady part."""
     users: Any = getattr(scenario.workload, "arrivals", None) or ClosedLoop(point.concurrency)
+    if start == "steady" and not users.ramp_up_s:
+        users = replace(users, ramp_up_s=cycle_s(scenario, point))
     workload = Synthetic(
         replace(users, concurrency=point.concurrency),
         Fixed(point.isl, point.osl),
         requests=max(requests_per_user * point.concurrency, FEWEST),
     )
     return replace(scenario, workload=workload, steady=True)
+
+
+def cycle_s(scenario: Scenario, point: Point) -> float:
+    """Return about how long a request of a point takes while all users are busy (s), in closed form."""
+    pool = scenario.deployments()[-1]
+    _, tokens = scenario.step_limits
+    users = max(point.concurrency // pool.replicas, 1)
+    state = steady(
+        pool.step_time,
+        concurrency=users,
+        input_tokens=point.isl,
+        output_tokens=point.osl,
+        max_num_batched_tokens=max(tokens, users),
+    )
+    return state.tpot_s * point.osl
 
 
 def says_tensor_parallel(overrides: Sequence[str]) -> bool:

@@ -1,0 +1,186 @@
+"""Terms of an engine, fitted to part of the measured runs and judged by the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from servesim.check import ConfigError, Problem, listed
+from servesim.cost.overhead import EngineOverhead
+from servesim.scenario import Scenario
+from servesim.validate.closed_loop import Bases, Scores, scored, simulate
+from servesim.validate.compare import figures
+from servesim.validate.fit import TERMS, Fit, Floats, fit
+from servesim.validate.measured import Figure, Measured
+from servesim.validate.points import Point, Points
+from servesim.validate.replay import simulated
+
+#: Simulates all runs on scenarios with other terms, and returns a figure of each.
+Simulate = Callable[[EngineOverhead], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Measured runs of which one figure each is to be met.
+
+    Attributes:
+        names: what each is called.
+        figure: the metric and statistic that is compared.
+        measured: its values, NaN where a run lacks it.
+        held_out: runs that are judged and not fitted.
+        overhead: the terms to start from.
+        simulate: the same runs under other terms.
+        sequences: the fewest and the most requests that the fitted runs had at once; None: not known.
+
+    """
+
+    names: Sequence[str]
+    figure: Figure
+    measured: Floats
+    held_out: np.ndarray
+    overhead: EngineOverhead
+    simulate: Simulate
+    sequences: tuple[int, int] | None
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTerms:
+    """The terms that the fitted runs want, and the errors with them.
+
+    ``fitted`` and ``held_out`` are the scores with the fitted terms, ``held_out_before`` with those at the
+    start, ``held_out_kernels_alone`` with none at all; a score of no runs has n = 0.
+    """
+
+    runs: Runs
+    fit: Fit
+    overhead: EngineOverhead
+    fitted: Scores
+    held_out: Scores
+    held_out_before: Scores
+    held_out_kernels_alone: Scores
+
+
+def fit_terms(runs: Runs, name: str) -> FittedTerms:
+    """Fit the three terms of an engine to the runs that are not held out, and judge them by the others.
+
+    Raises:
+        ConfigError: too few runs are left to fit.
+    """
+    start = {term: float(getattr(runs.overhead, term)) for term in TERMS}
+    before = runs.simulate(runs.overhead)
+    usable = ~np.isnan(before) & (runs.measured > 0)
+    chosen = usable & ~runs.held_out
+    if chosen.sum() <= len(TERMS):
+        left = f"{int(chosen.sum())} runs are left to fit {len(TERMS)} terms to"
+        raise ConfigError([Problem("--fit", None, f"{left}; it takes {len(TERMS) + 1} at least")])
+
+    def predict(terms: Mapping[str, float]) -> Floats:
+        return runs.simulate(replace(runs.overhead, **terms))[chosen]
+
+    found = fit(predict, runs.measured[chosen], start)
+    overhead = _written(runs, found, name)
+    alone = replace(runs.overhead, **{term: about.least for term, about in TERMS.items()})
+    judged = usable & runs.held_out
+    after = runs.simulate(overhead)
+
+    def scores(values: Floats, which: np.ndarray) -> Scores:
+        return scored(values[which] / runs.measured[which] - 1)
+
+    kernels = runs.simulate(alone) if judged.any() else before
+    return FittedTerms(
+        runs,
+        found,
+        overhead,
+        scores(after, chosen),
+        scores(after, judged),
+        scores(before, judged),
+        scores(kernels, judged),
+    )
+
+
+def of_points(points: Points, bases: Bases, figure: Figure, held_out: Mapping[str, str], **how: Any) -> Runs:
+    """Return closed-loop points as runs to fit; ``how`` is handed on to :func:`simulate`.
+
+    Raises:
+        ConfigError: a condition names nothing that points have, or there is nothing to start from.
+    """
+    known = ("tp", "isl", "osl", "concurrency")
+    if odd := [name for name in held_out if name not in known]:
+        message = f"points are told apart by {listed(known, 'and')}"
+        raise ConfigError([Problem("--held-out", name, message) for name in odd])
+    kept = [point for point in points.points if isinstance(bases[point.tp], Scenario)]
+    mask = np.array([_is_held_out(point, held_out) for point in kept])
+    users = [point.concurrency for point, out in zip(kept, mask, strict=True) if not out]
+
+    def run(overhead: EngineOverhead) -> Floats:
+        varied = {
+            tp: replace(each, engine_overhead=overhead) if isinstance(each, Scenario) else each
+            for tp, each in bases.items()
+        }
+        table = simulate(points._replace(points=kept), varied, **how).table
+        rows = table[(table.metric == figure[0]) & (table.statistic == figure[1])]
+        by_line = dict(zip(rows.line, rows.simulated, strict=True))
+        return np.array([by_line.get(point.line, np.nan) for point in kept])
+
+    return Runs(
+        [f"line {point.line}" for point in kept],
+        figure,
+        np.array([point.measured.get(figure, np.nan) for point in kept]),
+        mask,
+        _start(each for each in bases.values() if isinstance(each, Scenario)),
+        run,
+        (min(users), max(users)) if users else None,
+    )
+
+
+def of_runs(
+    measured: Sequence[Measured],
+    scenario: Scenario,
+    figure: Figure,
+    held_out: Mapping[str, str],
+    jobs: int = 1,
+) -> Runs:
+    """Return measured runs, whose requests are replayed, as runs to fit.
+
+    A run is held out when its name has every condition in it, as ``--by`` names runs.
+
+    Raises:
+        ConfigError: there are no terms to start from.
+    """
+    words = {f"{name}={value}" for name, value in held_out.items()}
+
+    def run(overhead: EngineOverhead) -> Floats:
+        found = simulated(replace(scenario, engine_overhead=overhead), measured, jobs)
+        return np.array([figures(each).get(figure, np.nan) for each in found])
+
+    return Runs(
+        [each.source for each in measured],
+        figure,
+        np.array([figures(each).get(figure, np.nan) for each in measured]),
+        np.array([bool(words) and words <= set(each.source.split()) for each in measured]),
+        _start([scenario]),
+        run,
+        None,
+    )
+
+
+def _is_held_out(point: Point, conditions: Mapping[str, str]) -> bool:
+    return bool(conditions) and all(str(getattr(point, name)) == value for name, value in conditions.items())
+
+
+def _start(scenarios: Any) -> EngineOverhead:
+    found: EngineOverhead | None = next(iter(scenarios)).engine_overhead
+    if found is None:
+        message = "must name an engine whose kernels the terms go with"
+        raise ConfigError([Problem("engine_overhead", None, message)])
+    return found
+
+
+def _written(runs: Runs, found: Fit, name: str) -> EngineOverhead:
+    """Return the terms to four digits, as their file will have them."""
+    values = {term: float(f"{value:.4g}") for term, value in found.values.items()}
+    ranges = {} if runs.sequences is None else {"sequences": list(runs.sequences)}
+    return replace(runs.overhead, name=name, ranges=ranges, provenance=None, **values)
