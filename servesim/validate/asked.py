@@ -1,0 +1,233 @@
+"""What a command line of ``servesim validate`` asks for, checked."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf, isfinite
+from pathlib import Path
+from typing import NamedTuple
+
+from servesim.check import ConfigError, Problem, listed
+from servesim.validate.closed_loop import REQUESTS_PER_USER, STARTS
+from servesim.validate.compare import FIGURES
+from servesim.validate.measured import Figure, Measured
+from servesim.validate.points import Points, points_of
+from servesim.validate.readers import runs_of
+from servesim.validate.readers.content import Content, read_content
+from servesim.validate.readers.selection import conditions
+from servesim.validate.tolerance import Tolerance, parsed
+
+#: Options that are whole numbers, and their bounds.
+_MOST = {
+    "isl": 10**7,
+    "osl": 10**7,
+    "requests_per_user": 10_000,
+    "max_concurrency": 1_000_000,
+    "jobs": 1024,
+}
+
+
+class Fitting(NamedTuple):
+    """What is to be fitted: on which figure, judged by which runs, and the name of the result."""
+
+    figure: Figure
+    held_out: dict[str, str]
+    name: str
+
+    @property
+    def split(self) -> str:
+        """Tell which runs are held out."""
+        words = " ".join(f"{name}={value}" for name, value in self.held_out.items())
+        return f"{words} held out, the others fitted" if words else "all fitted, none held out"
+
+
+class Asked(NamedTuple):
+    """What a command line asks for, checked."""
+
+    contents: list[Content]
+    overrides: list[str]
+    where: dict[str, str]
+    by: list[str]
+    ttft_limit_s: float | None
+    numbers: dict[str, int | None]
+    tolerance: str | None
+    out: Path
+    config_dir: Path | None
+    start: str
+    fit: Fitting | None
+
+    @property
+    def per_user(self) -> int:
+        """Return how many requests each user of a closed-loop point sends."""
+        return self.numbers["requests_per_user"] or REQUESTS_PER_USER
+
+    @property
+    def jobs(self) -> int:
+        """Return the number of processes; -1 for one per core."""
+        return self.numbers["jobs"] or -1
+
+    def measured(self) -> list[Measured]:
+        """Return the runs of all files, with the client's limit where the command line says it.
+
+        Raises:
+            ConfigError: listing what is wrong with any of the files.
+        """
+        self.refuse(("isl", "osl", "requests_per_user"), "goes with a table of closed-loop points")
+        runs: list[Measured] = []
+        found: list[Problem] = []
+        for content in self.contents:
+            try:
+                runs += runs_of(content, self.where, self.by)
+            except ConfigError as error:
+                found += error.problems
+        users = self.numbers["max_concurrency"]
+        found += [
+            Problem("--max-concurrency", users, f"{run.source} says {run.max_concurrency:,}")
+            for run in runs
+            if users is not None and run.max_concurrency not in (None, users)
+        ]
+        if found:
+            raise ConfigError(found)
+        if users is None:
+            return runs
+        return [replace(run, max_concurrency=users, request_rate=inf) for run in runs]
+
+    def points(self, content: Content) -> Points:
+        """Return the points of a table of them.
+
+        Raises:
+            ConfigError: listing what is wrong with it, or options that do not go with it.
+        """
+        self.refuse(("max_concurrency",), "does not go with a table of closed-loop points, which has its own")
+        if self.by or self.ttft_limit_s is not None:
+            option = "--by" if self.by else "--ttft-limit"
+            raise ConfigError([Problem(option, None, "does not go with a table of closed-loop points")])
+        return points_of(content, self.where, self.numbers["isl"], self.numbers["osl"])
+
+    def tolerances(self, names: Sequence[str]) -> list[Tolerance]:
+        """Return the tolerances, of the names that there are.
+
+        Raises:
+            ConfigError: listing what is wrong with them.
+        """
+        return [] if self.tolerance is None else parsed(self.tolerance, names)
+
+    def refuse(self, names: Sequence[str], message: str) -> None:
+        """Raise where options were given that do not go with the files.
+
+        Raises:
+            ConfigError: listing them.
+        """
+        given = {name: self.numbers[name] for name in names if self.numbers[name] is not None}
+        if given:
+            raise ConfigError(Problem(option_of(name), value, message) for name, value in given.items())
+
+
+def asked(options: argparse.Namespace) -> Asked:
+    """Return what is asked for.
+
+    Raises:
+        ConfigError: listing what is wrong with the command line and with what the files hold.
+    """
+    files = [Path(text) for text in options.rest if "=" not in text]
+    found = [] if files else [Problem("RUN", None, "is missing: a file that a benchmark has left")]
+    numbers = {name: _whole(name, getattr(options, name), most, found) for name, most in _MOST.items()}
+    where = _conditions("--where", options.where, found)
+    contents = _contents(files, found)
+    limit_s = _seconds(options.ttft_limit, found)
+    fit = _fitting(options, found)
+    if options.start not in STARTS:
+        found.append(Problem("--start", options.start, f"must be {listed(STARTS, 'or')}"))
+    if found:
+        raise ConfigError(found)
+    return Asked(
+        contents,
+        overrides=[text for text in options.rest if "=" in text],
+        where=where,
+        by=[name for name in (options.by or "").split(",") if name],
+        ttft_limit_s=limit_s,
+        numbers=numbers,
+        tolerance=options.tolerance,
+        out=_claimed(options.out or Path("validation") / files[0].stem),
+        config_dir=options.config_dir,
+        start=options.start,
+        fit=fit,
+    )
+
+
+def _contents(files: Sequence[Path], found: list[Problem]) -> list[Content]:
+    contents = []
+    for path in files:
+        try:
+            contents.append(read_content(path))
+        except ConfigError as error:
+            found += error.problems
+    return contents
+
+
+def _conditions(option: str, text: str | None, found: list[Problem]) -> dict[str, str]:
+    try:
+        return conditions(text or "")
+    except ConfigError as error:
+        found += [replace(each, path=option) for each in error.problems]
+    return {}
+
+
+def _fitting(options: argparse.Namespace, found: list[Problem]) -> Fitting | None:
+    """Return what is to be fitted; None where nothing is."""
+    given = {"--fit-on": options.fit_on, "--held-out": options.held_out, "--name": options.name}
+    if not options.fit:
+        found += [Problem(name, value, "goes with --fit") for name, value in given.items() if value]
+        return None
+    metric, _, statistic = (options.fit_on or "tpot.mean").partition(".")
+    known = [f"{each}.{which}" for each, which in FIGURES]
+    if (metric, statistic) not in FIGURES:
+        found.append(Problem("--fit-on", options.fit_on, f"must be one of {listed(known, 'or')}"))
+    if options.tolerance is not None:
+        found.append(Problem("--tolerance", options.tolerance, "does not go with --fit"))
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name := options.name or "fitted"):
+        found.append(Problem("--name", name, "must be letters, digits, dots and dashes"))
+    return Fitting((metric, statistic), _conditions("--held-out", options.held_out, found), name)
+
+
+def option_of(name: str) -> str:
+    """Return an option as it is typed."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _whole(name: str, text: str | None, most: int, found: list[Problem]) -> int | None:
+    if text is None:
+        return None
+    if text.isdecimal() and text.isascii() and len(text) <= len(str(most)) and 1 <= int(text) <= most:
+        return int(text)
+    found.append(Problem(option_of(name), text, f"must be a whole number, at least 1 and at most {most:,}"))
+    return None
+
+
+def _seconds(text: str | None, found: list[Problem]) -> float | None:
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if isfinite(seconds) and seconds > 0:
+        return seconds
+    found.append(Problem("--ttft-limit", text, "must be a number of seconds above 0"))
+    return None
+
+
+def _claimed(folder: Path) -> Path:
+    """Return the folder of the files, made before anything is simulated for them.
+
+    Raises:
+        ConfigError: nothing can be written there.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError([Problem("--out", str(folder), f"cannot be made ({error.strerror})")]) from error
+    return folder
