@@ -12,8 +12,9 @@ from servesim.check import ConfigError, Problem, listed
 from servesim.scenario import Scenario
 from servesim.screen.console import console
 from servesim.screen.fit import print_fit
+from servesim.screen.points import print_points
 from servesim.screen.progress import points_bar
-from servesim.screen.validation import print_points, print_validation
+from servesim.screen.validation import print_validation
 from servesim.validate import saved
 from servesim.validate.asked import Asked, Fitting, asked
 from servesim.validate.closed_loop import bases, simulate_points

@@ -16,7 +16,6 @@ from servesim.screen.console import print_lines
 from servesim.screen.errors import share, signed_percent, title_of, told
 from servesim.screen.figures import counted, number
 from servesim.screen.hardware import cluster, gpus
-from servesim.validate.closed_loop import Simulated
 from servesim.validate.compare import Comparison
 from servesim.validate.measured import Measured
 from servesim.validate.series import Knee
@@ -27,7 +26,6 @@ SERIES = (
     *(("ttft", "mean"), ("ttft", "p50"), ("ttft", "p99"), ("tpot", "mean"), ("tpot", "p99")),
     *(("e2e", "mean"), ("throughput", "output_tokens")),
 )
-_MOST_FAILED = 3
 
 
 def print_validation(
@@ -59,22 +57,8 @@ def print_validation(
     else:
         parts.append(("Errors", _series(comparisons)))
     parts += [("Knee", knee_line(knee))] if knee else []
-    parts += _endings(verdicts, list(notes(comparisons)), files)
-    _print(parts, out)
-
-
-def print_points(
-    simulated: Simulated, scenario: Mapping[str, Any], verdicts: Sequence[Verdict], files: str, out: Console
-) -> None:
-    """Print the errors of closed-loop points: of all, by tensor parallelism and by users."""
-    points = simulated.points
-    parts: list[tuple[str, RenderableType | str]] = [
-        ("Simulated", what_points(simulated, scenario)),
-        ("Measured", f"{points.source}: {counted(len(points.points), 'closed-loop point')}"),
-        ("Errors", _scores(simulated)),
-    ]
-    found = [*points.notes, *failures(simulated)]
-    _print([*parts, *_endings(verdicts, found, files)], out)
+    parts += endings(verdicts, list(notes(comparisons)), files)
+    print_parts(parts, out)
 
 
 def what(scenario: Mapping[str, Any]) -> str:
@@ -82,18 +66,6 @@ def what(scenario: Mapping[str, Any]) -> str:
     hardware = listed((f"{count} x {gpu}" for gpu, count in gpus(scenario).items()), "and")
     kind = scenario["scheduler"]["kind"]
     return f"{scenario['model']['name']} on {hardware}: {cluster(scenario, None)}; scheduler {kind}"
-
-
-def what_points(simulated: Simulated, scenario: Mapping[str, Any]) -> str:
-    """Tell what was simulated of points whose rows say their tensor parallelism."""
-    if len({point.tp for point in simulated.points.points}) == 1:
-        return what(scenario)
-    pool, kind = scenario["cluster"], scenario["scheduler"]["kind"]
-    replicas = counted(pool["replicas"], "replica") if "replicas" in pool else "two pools"
-    gpu = "+".join(gpus(scenario))
-    return (
-        f"{scenario['model']['name']} on {gpu}: {replicas} of as many GPUs as each row says; scheduler {kind}"
-    )
 
 
 def measured(comparisons: Sequence[Comparison]) -> str:
@@ -163,17 +135,6 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         yield f"{lost} did not complete when simulated: in none of its figures"
 
 
-def failures(simulated: Simulated) -> Iterator[str]:
-    """Yield the errors of points that could not be simulated."""
-    failed = simulated.failed
-    for line, error in list(failed.items())[:_MOST_FAILED]:
-        yield f"line {line} could not be simulated: {error}"
-    if len(failed) > _MOST_FAILED:
-        yield f"... nor could {counted(len(failed) - _MOST_FAILED, 'further point')}"
-    if not failed and not simulated.clean:
-        yield "not every request of the simulated points completed"
-
-
 def verdict_line(verdict: Verdict) -> str:
     """Tell whether a tolerance was met."""
     word = "met" if verdict.met else "MISSED"
@@ -182,7 +143,7 @@ def verdict_line(verdict: Verdict) -> str:
 
 
 def _figures(comparison: Comparison) -> Table:
-    table = _columns("", "measured", "simulated", "error", "KS", "n")
+    table = columns("", "measured", "simulated", "error", "KS", "n")
     for figure, (measured, simulated) in comparison.figures.items():
         metric, statistic = figure
         distance = comparison.ks.get(metric) if statistic == "mean" else None
@@ -204,7 +165,7 @@ def _by_load(comparison: Comparison) -> Table | str:
     rows = comparison.by_load()
     if rows.empty:
         return "-"
-    table = _columns(
+    table = columns(
         "requests under way", "n", "TTFT (ms)", "simulated", "error", "TPOT (ms)", "simulated", "error"
     )
     for row in rows.to_dict("records"):
@@ -224,7 +185,7 @@ def _series(comparisons: Sequence[Comparison]) -> Table:
     """Return one row for each run, with its rate or its users."""
     there = [figure for figure in SERIES if any(figure in each.figures for each in comparisons)]
     titles = (title_of(figure).partition(" (")[0].replace(" ", "\n") for figure in there)
-    table = _columns("", "n", "sent", *titles)
+    table = columns("", "n", "sent", *titles)
     for name, each in zip(short_names(comparisons), comparisons, strict=True):
         errors = (signed_percent(each.error(*figure)) for figure in there)
         table.add_row(name, f"{each.measured.requests:,}", load_of(each.measured), *errors)
@@ -236,38 +197,24 @@ def load_of(run: Measured) -> str:
     return f"{run.max_concurrency:,} users" if run.closed_loop else f"{number(run.offered_rps)}/s"
 
 
-def _scores(simulated: Simulated) -> Table:
-    """Return the scores of each figure: of all points, then by tensor parallelism, then by users."""
-    table = _columns("", "", "n", "MAPE", "MdAPE", "bias")
-    for name in ("", "tp", "concurrency"):
-        scores = simulated.scores(*([name] if name else []))
-        if name and len({key[2] for key in scores}) < 2:
-            continue
-        for key, row in scores.items():
-            group = (
-                (f"{name}={key[2]:g}" if name != "concurrency" else f"{key[2]:,} users") if name else "all"
-            )
-            figure = str(key[0]), str(key[1])
-            errors = (share(row.mape), share(row.mdape), signed_percent(row.bias))
-            table.add_row(title_of(figure).partition(" (")[0], group, f"{row.n:,}", *errors)
-    return table
-
-
-def _endings(
+def endings(
     verdicts: Sequence[Verdict], found: Sequence[str], files: str
 ) -> list[tuple[str, RenderableType | str]]:
+    """Return what stands below the figures: what became of tolerances, notes, files."""
     judged = [("Tolerances", "\n".join(map(verdict_line, verdicts)))] if verdicts else []
     return [*judged, ("Notes", "\n".join(found) or "none"), ("Files", files)]
 
 
-def _columns(*headings: str) -> Table:
+def columns(*headings: str) -> Table:
+    """Return a table whose first column holds words, the others figures."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="", show_edge=False)
     for index, heading in enumerate(headings):
         table.add_column(heading, justify="right" if index else "left", no_wrap=True)
     return table
 
 
-def _print(parts: Sequence[tuple[str, RenderableType | str]], out: Console) -> None:
+def print_parts(parts: Sequence[tuple[str, RenderableType | str]], out: Console) -> None:
+    """Print headings, each with its content beside it."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column()

@@ -58,15 +58,7 @@ def over_time(comparison: Comparison, metric: str) -> go.Figure:
     )
     for run, (name, hue, dash) in zip(runs, SIDES, strict=True):
         sent_s, values = _positive(run, metric)
-        kept = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_POINTS)).round().astype(int))
-        figure.add_scatter(
-            x=sent_s[kept],
-            y=unit.scale * values[kept],
-            mode="markers",
-            showlegend=False,
-            marker={"color": faint(hue, 0.45), "size": 4},
-            hoverinfo="skip",
-        )
+        _points(figure, sent_s, unit.scale * values, hue)
         middles, medians = medians_over_time(sent_s, values)
         figure.add_scatter(
             x=middles,
@@ -77,6 +69,19 @@ def over_time(comparison: Comparison, metric: str) -> go.Figure:
             hovertemplate="%{y:,.4r} " + unit.unit + f"<extra>{name}</extra>",
         )
     return figure
+
+
+def _points(figure: go.Figure, sent_s: Floats, values: Floats, hue: str) -> None:
+    """Draw requests as points; of very many, evenly spread ones."""
+    kept = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_POINTS)).round().astype(int))
+    figure.add_scatter(
+        x=sent_s[kept],
+        y=values[kept],
+        mode="markers",
+        showlegend=False,
+        marker={"color": faint(hue, 0.45), "size": 4},
+        hoverinfo="skip",
+    )
 
 
 def by_load(rows: pd.DataFrame, metric: str) -> go.Figure:
@@ -150,4 +155,16 @@ def diagonal(figure: go.Figure, low: float, high: float) -> None:
         name="equal",
         line={"color": NEUTRAL, "width": 1.5, "dash": "dot"},
         hoverinfo="skip",
+    )
+
+
+def level(figure: go.Figure, ends: tuple[float, float], at: float, name: str) -> None:
+    """Draw a horizontal line at a value, from end to end."""
+    figure.add_scatter(
+        x=list(ends),
+        y=[at, at],
+        mode="lines",
+        name=name,
+        line={"color": NEUTRAL, "width": 1.5, "dash": "dot"},
+        hoverinfo="name",
     )

@@ -9,8 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from servesim.report.page import Chart, Choice, Page, Part, Section
-from servesim.report.theme import NEUTRAL, blank
-from servesim.report.validation.charts import SIDES, axis_over, by_load, distributions, over_time
+from servesim.report.theme import blank
+from servesim.report.validation.charts import SIDES, axis_over, by_load, distributions, level, over_time
 from servesim.report.validation.tables import figures_table, load_table, series_table, verdict_table
 from servesim.screen.errors import unit_of
 from servesim.screen.figures import counted
@@ -154,13 +154,5 @@ def _against_rate(
             hovertemplate="%{y:,.4r} " + unit.unit + " at %{x:.3r}/s" + f"<extra>{name}</extra>",
         )
     if limit_s is not None:
-        limit = unit.scale * limit_s
-        drawn.add_scatter(
-            x=[0, max(rates)],
-            y=[limit, limit],
-            mode="lines",
-            name=f"limit {limit_s:g} s",
-            line={"color": NEUTRAL, "width": 1.5, "dash": "dot"},
-            hoverinfo="name",
-        )
+        level(drawn, (0, max(rates)), unit.scale * limit_s, f"limit {limit_s:g} s")
     return drawn

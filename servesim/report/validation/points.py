@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from math import log10
 from typing import Any
 
@@ -11,18 +11,22 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from servesim.report.page import Chart, Page, Section, Table
-from servesim.report.theme import NEUTRAL, blank, colour, logarithmic, symbol
-from servesim.report.validation.charts import diagonal
+from servesim.report.theme import blank, colour, logarithmic, symbol
+from servesim.report.validation.charts import diagonal, level
 from servesim.report.validation.tables import verdict_table
 from servesim.screen.errors import share, signed_percent, title_of, told, unit_of
 from servesim.screen.figures import counted
-from servesim.screen.validation import failures, what_points
-from servesim.validate.closed_loop import Simulated
+from servesim.screen.points import failures, what_points
+from servesim.validate.closed_loop import Scores, Simulated
 from servesim.validate.measured import Figure
 from servesim.validate.tolerance import Verdict
 
 #: Rows of a table that is seen at once; a longer one waits until it is asked for.
 _MOST_OPEN = 12
+
+
+#: What is told of errors together.
+_SCORES = ("n", "MAPE", "MdAPE", "bias")
 
 
 def points_page(simulated: Simulated, scenario: Mapping[str, Any], verdicts: Sequence[Verdict]) -> Page:
@@ -42,34 +46,26 @@ def points_page(simulated: Simulated, scenario: Mapping[str, Any], verdicts: Seq
 
 
 def _tables(simulated: Simulated) -> Iterator[Table]:
-    for title, name in (
-        ("Errors of all points", ""),
-        ("By tensor parallelism", "tp"),
-        ("By users", "concurrency"),
+    """Yield the scores of all points, and of each value of what has several."""
+    caption = "MAPE and MdAPE: mean and median of the absolute errors; bias: mean of the errors."
+    rows = [[_title(key), *_cells_of(row)] for key, row in simulated.scores().items()]
+    yield Table("Errors of all points", ["", *_SCORES], rows, caption)
+    for title, name, heading in (
+        ("By tensor parallelism", "tp", "GPUs"),
+        ("By users", "concurrency", "users"),
     ):
-        scores = simulated.scores(*([name] if name else []))
-        if name and len({key[2] for key in scores}) < 2:
-            continue
-        rows = [
-            [
-                title_of((str(key[0]), str(key[1]))).partition(" (")[0],
-                *([f"{key[2]:g}"] if name else []),
-                f"{row.n:,}",
-                share(row.mape),
-                share(row.mdape),
-                signed_percent(row.bias),
-            ]
-            for key, row in scores.items()
-        ]
-        headings = ["", *([{"tp": "GPUs", "concurrency": "users"}[name]] if name else [])]
-        caption = "MAPE and MdAPE: mean and median of the absolute errors; bias: mean of the errors."
-        yield Table(
-            title,
-            [*headings, "n", "MAPE", "MdAPE", "bias"],
-            rows,
-            "" if name else caption,
-            folded=len(rows) > _MOST_OPEN,
-        )
+        scores = simulated.scores(name)
+        if len({key[2] for key in scores}) > 1:
+            rows = [[_title(key), f"{key[2]:g}", *_cells_of(row)] for key, row in scores.items()]
+            yield Table(title, ["", heading, *_SCORES], rows, folded=len(rows) > _MOST_OPEN)
+
+
+def _cells_of(scores: Scores) -> list[str]:
+    return [f"{scores.n:,}", share(scores.mape), share(scores.mdape), signed_percent(scores.bias)]
+
+
+def _title(key: tuple[object, ...]) -> str:
+    return title_of((str(key[0]), str(key[1]))).partition(" (")[0]
 
 
 def _charts(simulated: Simulated) -> Iterator[Chart]:
@@ -125,14 +121,7 @@ def _errors(rows: pd.DataFrame) -> go.Figure:
         xaxis=axis,
         yaxis={"tickformat": "+.0%"},
     )
-    drawn.add_scatter(
-        x=ends,
-        y=[0, 0],
-        mode="lines",
-        name="equal",
-        line={"color": NEUTRAL, "width": 1.5, "dash": "dot"},
-        hoverinfo="skip",
-    )
+    level(drawn, (ends[0], ends[1]), 0.0, "equal")
     for index, (name, each) in enumerate(_series(rows)):
         drawn.add_scatter(
             x=each.concurrency.to_numpy(float),
@@ -165,30 +154,20 @@ def _marks(index: int, name: str, rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _all_points(simulated: Simulated) -> Table:
-    rows = [
-        [
-            str(row["line"]),
-            "-" if pd.isna(row["tp"]) else f"{row['tp']:g}",
-            f"{row['concurrency']:,}",
-            f"{row['isl']:,}",
-            f"{row['osl']:,}",
-            title_of(figure),
-            told(figure, row["measured"]),
-            told(figure, row["simulated"]),
-            signed_percent(row["error"]),
-        ]
-        for row in simulated.table.to_dict("records")
-        for figure in [(row["metric"], row["statistic"])]
-    ]
+    rows = [_cells(row, (row["metric"], row["statistic"])) for row in simulated.table.to_dict("records")]
     headings = (
-        "line",
-        "GPUs",
-        "users",
-        "tokens in",
-        "tokens out",
-        "figure",
-        "measured",
-        "simulated",
-        "error",
+        *("line", "GPUs", "users", "tokens in", "tokens out"),
+        *("figure", "measured", "simulated", "error"),
     )
     return Table("All points", headings, rows, words=0, folded=True)
+
+
+def _cells(row: Mapping[Hashable, Any], figure: Figure) -> list[str]:
+    return [
+        str(row["line"]),
+        "-" if pd.isna(row["tp"]) else f"{row['tp']:g}",
+        *(f"{row[name]:,}" for name in ("concurrency", "isl", "osl")),
+        title_of(figure),
+        *(told(figure, row[side]) for side in ("measured", "simulated")),
+        signed_percent(row["error"]),
+    ]

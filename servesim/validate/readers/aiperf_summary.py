@@ -28,6 +28,11 @@ _LATENCIES = {
 _RATES = {"requests": "request_throughput", "output_tokens": "output_token_throughput"}
 _AVERAGE = "avg"
 
+_NO_REQUESTS = (
+    "the file has no requests (profile_export.jsonl has them): replayed with the mean lengths of all"
+)
+_NO_SENDING = "the file does not say how requests were sent: times drawn at its request throughput"
+
 #: Of each metric its unit and its statistics.
 Metrics = Mapping[str, Mapping[str, Any]]
 
@@ -84,13 +89,8 @@ def _run(metrics: Metrics, sending: Mapping[str, Any], model: str | None, source
     if not (count and inputs and outputs):
         refuse(source, "needs request_count, input_sequence_length and output_sequence_length to be replayed")
     users, rate = as_number(sending.get("concurrency")), as_number(sending.get("request_rate"))
-    notes = [
-        "the file has no requests (profile_export.jsonl has them): replayed with the mean lengths of all"
-    ]
-    if not rate and not users:
-        rate = figures["request_throughput"]
-        notes.append("the file does not say how requests were sent: times drawn at its request throughput")
-    rate = rate or inf
+    notes = (_NO_REQUESTS, *(() if rate or users else (_NO_SENDING,)))
+    rate = rate or (None if users else figures["request_throughput"]) or inf
     unknown = np.full(count, np.nan)
     return Measured(
         source,
@@ -105,7 +105,7 @@ def _run(metrics: Metrics, sending: Mapping[str, Any], model: str | None, source
         model=model,
         duration_s=_figure(metrics, "benchmark_duration"),
         failed=int(_figure(metrics, "error_request_count") or 0),
-        notes=tuple(notes),
+        notes=notes,
         stated=_stated(metrics),
     )
 
