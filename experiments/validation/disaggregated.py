@@ -50,7 +50,9 @@ def ten_thousand_in(data: Path) -> Part:
     scores = []
     for mode, part in rows.groupby("mode"):
         errors = [Errors.of(part[column], part.output_tok_s) for column in ("kernels", "simulated")]
-        scores.append(Score(f"{runs}, {NAMES[str(mode)]}", "output tokens/s", *errors, "vllm-0.8: 8B on another GPU"))
+        scores.append(
+            Score(f"{runs}, {NAMES[str(mode)]}", "output tokens/s", *errors, "vllm-0.8: 8B on another GPU")
+        )
     size = (rows.simulated / rows.output_tok_s - 1).abs()
     at = rows.loc[size.idxmax()]
     scores.append(

@@ -78,11 +78,12 @@ def fit_terms(runs: Runs, name: str) -> FittedTerms:
         raise ConfigError([Problem("--fit", None, f"{left}; it takes {len(TERMS) + 1} at least")])
 
     def predict(terms: Mapping[str, float]) -> Floats:
-        return runs.simulate(replace(runs.overhead, **terms))[chosen]
+        values: Floats = runs.simulate(with_terms(runs.overhead, terms))[chosen]
+        return values
 
     found = fit(predict, runs.measured[chosen], start)
     overhead = _written(runs, found, name)
-    alone = replace(runs.overhead, **{term: about.least for term, about in TERMS.items()})
+    alone = with_terms(runs.overhead, {term: about.least for term, about in TERMS.items()})
     judged = usable & runs.held_out
     after = runs.simulate(overhead)
 
@@ -183,4 +184,14 @@ def _written(runs: Runs, found: Fit, name: str) -> EngineOverhead:
     """Return the terms to four digits, as their file will have them."""
     values = {term: float(f"{value:.4g}") for term, value in found.values.items()}
     ranges = {} if runs.sequences is None else {"sequences": list(runs.sequences)}
-    return replace(runs.overhead, name=name, ranges=ranges, provenance=None, **values)
+    return replace(with_terms(runs.overhead, values), name=name, ranges=ranges, provenance=None)
+
+
+def with_terms(overhead: EngineOverhead, terms: Mapping[str, float]) -> EngineOverhead:
+    """Return an engine with other terms, of the names of :data:`TERMS`."""
+    return replace(
+        overhead,
+        step_s=terms["step_s"],
+        sequence_s=terms["sequence_s"],
+        prefill_factor=terms["prefill_factor"],
+    )

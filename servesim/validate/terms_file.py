@@ -36,7 +36,7 @@ prefill_factor: {prefill_factor}
 def write_terms(found: FittedTerms, scenario: Scenario, source: str, split: str, path: Path) -> None:
     """Write fitted terms as an option, with their intervals, their errors, and what the runs cannot tell."""
     terms = found.overhead
-    about = {"model": scenario.model.name, "gpu": scenario.gpu.name}
+    about: dict[str, Any] = {"model": scenario.model.name, "gpu": scenario.gpu.name}
     if terms.ranges:
         about["ranges"] = dict(terms.ranges)
     about["provenance"] = _provenance(found, source, split, scenario)
