@@ -32,7 +32,7 @@ RTX_ENGINE = (
 
 LLM_D = Path("vllm_llama70b_2x_h100_tp2_per_request.csv")
 #: Two replicas and the model are told; TP 2 and BF16 follow from the latencies. 0.95 of the memory is the
-#: default of the benchmark that ran it (llm-d/llm-d-benchmark, setup/env.sh): at vLLM's 0.9 no KV would be left.
+#: default of the benchmark that ran it (llm-d/llm-d-benchmark, setup/env.sh): 0.9, vLLM's, leaves no KV.
 LLM_D_ENGINE = (
     "model=llama3.1-70b",
     "model.weights_dtype=bf16",
