@@ -77,7 +77,7 @@ limited how many were under way, by that many users. Errors are simulated / meas
   --start steady|burst    how the users of closed-loop points begin: spread over a request's time, or at once
   --fit                   fit the engine's three terms (engine_overhead.step_s, .sequence_s, .prefill_factor)
                           to the runs, and write them as an option of that group
-  --fit-on METRIC.STATISTIC  the figure that is to be met (tpot.mean)
+  --fit-on "METRIC.STATISTIC ..."  the figure that is to be met: of each run the first that it has (tpot.mean)
   --held-out "NAME=VALUE ..."  judge the fit by these runs: points by tp, isl, osl or concurrency, runs by the
                           columns of --by
   --name NAME             what the fitted option is called (fitted)
@@ -171,7 +171,7 @@ def _fit_runs(asked: Asked, fitting: Fitting) -> int:
     """Fit the terms of an engine to measured runs, whose requests are replayed."""
     _refuse(asked, ("isl", "osl", "requests_per_user"), "goes with a table of closed-loop points")
     measured, scenario = _measured(asked), base(asked.overrides, asked.config_dir)
-    runs = of_runs(measured, scenario, fitting.figure, fitting.held_out, asked.jobs)
+    runs = of_runs(measured, scenario, fitting.figures, fitting.held_out, asked.jobs)
     source = listed(dict.fromkeys(content.source for content in asked.contents), "and")
     return _fit(asked, fitting, runs, scenario, source)
 
@@ -182,7 +182,7 @@ def _fit_points(asked: Asked, fitting: Fitting, content: Content) -> int:
     scenarios = bases(points, asked.overrides, asked.config_dir)
     per_user = asked.numbers["requests_per_user"] or REQUESTS_PER_USER
     how = {"requests_per_user": per_user, "jobs": asked.jobs, "start": asked.start}
-    runs = of_points(points, scenarios, fitting.figure, fitting.held_out, **how)
+    runs = of_points(points, scenarios, fitting.figures, fitting.held_out, **how)
     scenario = next(each for each in scenarios.values() if isinstance(each, Scenario))
     return _fit(asked, fitting, runs, scenario, points.source)
 
