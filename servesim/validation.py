@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
-from math import inf
+from pathlib import Path
 
+from servesim.arguments import Arguments
 from servesim.check import ConfigError, Problem, listed
 from servesim.scenario import Scenario
 from servesim.screen.console import console
@@ -14,12 +15,10 @@ from servesim.screen.fit import print_fit
 from servesim.screen.progress import points_bar
 from servesim.screen.validation import print_points, print_validation
 from servesim.validate import saved
-from servesim.validate.asked import Asked, Fitting, asked_of, parser
-from servesim.validate.closed_loop import REQUESTS_PER_USER, bases, simulate_points
+from servesim.validate.asked import Asked, Fitting, asked
+from servesim.validate.closed_loop import bases, simulate_points
 from servesim.validate.compare import Comparison
-from servesim.validate.measured import Measured
-from servesim.validate.points import is_points, points_of
-from servesim.validate.readers import runs_of
+from servesim.validate.points import is_points
 from servesim.validate.readers.content import Content
 from servesim.validate.replay import base, replayed, simulated
 from servesim.validate.series import knee
@@ -28,13 +27,11 @@ from servesim.validate.terms_file import write_terms
 from servesim.validate.tolerance import (
     OF_POINTS,
     OF_RUNS,
-    Tolerance,
     check_points,
     check_runs,
     judged,
     measures_of_points,
     measures_of_run,
-    parsed,
 )
 
 AGREES, NOT_CLEAN, MISSED = 0, 3, 4
@@ -97,141 +94,116 @@ def validate(arguments: Sequence[str]) -> int:
         ConfigError: listing what is wrong with the input.
 
     """
-    options = parser().parse_intermixed_args(arguments)
+    options = _parser().parse_intermixed_args(arguments)
     if options.help:
         print(_HELP)
         return AGREES
-    asked = asked_of(options)
-    tables = [content for content in asked.contents if is_points(content)]
+    what = asked(options)
+    tables = [content for content in what.contents if is_points(content)]
     if not tables:
-        return _fit_runs(asked, asked.fit) if asked.fit else _validate_runs(asked)
-    if len(asked.contents) > 1:
+        return _fit_runs(what, what.fit) if what.fit else _validate_runs(what)
+    if len(what.contents) > 1:
         message = "is a table of closed-loop points, which is compared by itself"
         raise ConfigError([Problem(tables[0].source, None, message)])
-    return _fit_points(asked, asked.fit, tables[0]) if asked.fit else _validate_points(asked, tables[0])
+    return _fit_points(what, what.fit, tables[0]) if what.fit else _validate_points(what, tables[0])
 
 
-def _validate_runs(asked: Asked) -> int:
+def _validate_runs(what: Asked) -> int:
     """Compare measured runs with their replays."""
-    _refuse(asked, ("isl", "osl", "requests_per_user"), "goes with a table of closed-loop points")
-    measured = _measured(asked)
-    tolerances = _tolerances(asked, OF_RUNS)
+    measured = what.measured()
+    tolerances = what.tolerances(OF_RUNS)
     check_runs(tolerances, measured)
-    scenario = base(asked.overrides, asked.config_dir)
-    found = simulated(scenario, measured, asked.jobs)
+    scenario = base(what.overrides, what.config_dir)
+    found = simulated(scenario, measured, what.jobs)
     comparisons = [Comparison(*pair) for pair in zip(measured, found, strict=True)]
     verdicts = [
         verdict
         for each in comparisons
         for verdict in judged(tolerances, each.measured.source, measures_of_run(each))
     ]
-    passed = None if asked.ttft_limit_s is None else knee(comparisons, asked.ttft_limit_s)
+    passed = None if what.ttft_limit_s is None else knee(comparisons, what.ttft_limit_s)
     told = replayed(scenario, measured[0]).as_dict()
-    print_validation(told, comparisons, passed, verdicts, f"{asked.out}/: {PAGE}, {SAVED}", console())
+    print_validation(told, comparisons, passed, verdicts, f"{what.out}/: {PAGE}, {SAVED}", console())
     sys.stdout.flush()  # should the files fail, the figures have been printed
 
     from servesim.report.validation.page import runs_page  # plotly takes long to import
 
-    saved.write(saved.of_runs(told, comparisons, passed, verdicts), asked.out / SAVED)
-    runs_page(comparisons, told, passed, verdicts).write(asked.out / PAGE)
+    saved.write(saved.of_runs(told, comparisons, passed, verdicts), what.out / SAVED)
+    runs_page(comparisons, told, passed, verdicts).write(what.out / PAGE)
     if not all(verdict.met for verdict in verdicts):
         return MISSED
     return NOT_CLEAN if any(each.failed for each in found) else AGREES
 
 
-def _validate_points(asked: Asked, content: Content) -> int:
+def _validate_points(what: Asked, content: Content) -> int:
     """Compare closed-loop points with one simulated run each."""
-    _refuse(asked, ("max_concurrency",), "does not go with a table of closed-loop points, which has its own")
-    if asked.by or asked.ttft_limit_s is not None:
-        option = "--by" if asked.by else "--ttft-limit"
-        raise ConfigError([Problem(option, None, "does not go with a table of closed-loop points")])
-    points = points_of(content, asked.where, asked.numbers["isl"], asked.numbers["osl"])
-    tolerances = _tolerances(asked, OF_POINTS)
+    points = what.points(content)
+    tolerances = what.tolerances(OF_POINTS)
     check_points(tolerances, points)
-    per_user = asked.numbers["requests_per_user"] or REQUESTS_PER_USER
     with points_bar(console(stderr=True)) as tell:
         found = simulate_points(
-            points, asked.overrides, per_user, asked.config_dir, asked.jobs, tell, asked.start
+            points, what.overrides, what.per_user, what.config_dir, what.jobs, tell, what.start
         )
     verdicts = judged(tolerances, points.source, measures_of_points(found))
     told = found.scenario.as_dict()
-    print_points(found, told, verdicts, f"{asked.out}/: {PAGE}, {SAVED}", console())
+    print_points(found, told, verdicts, f"{what.out}/: {PAGE}, {SAVED}", console())
     sys.stdout.flush()
 
     from servesim.report.validation.points import points_page
 
-    saved.write(saved.of_points(told, found, verdicts), asked.out / SAVED)
-    points_page(found, told, verdicts).write(asked.out / PAGE)
+    saved.write(saved.of_points(told, found, verdicts), what.out / SAVED)
+    points_page(found, told, verdicts).write(what.out / PAGE)
     if not all(verdict.met for verdict in verdicts):
         return MISSED
     return AGREES if found.clean else NOT_CLEAN
 
 
-def _fit_runs(asked: Asked, fitting: Fitting) -> int:
+def _fit_runs(what: Asked, fitting: Fitting) -> int:
     """Fit the terms of an engine to measured runs, whose requests are replayed."""
-    _refuse(asked, ("isl", "osl", "requests_per_user"), "goes with a table of closed-loop points")
-    measured, scenario = _measured(asked), base(asked.overrides, asked.config_dir)
-    runs = of_runs(measured, scenario, fitting.figures, fitting.held_out, asked.jobs)
-    source = listed(dict.fromkeys(content.source for content in asked.contents), "and")
-    return _fit(asked, fitting, runs, scenario, source)
+    measured, scenario = what.measured(), base(what.overrides, what.config_dir)
+    runs = of_runs(measured, scenario, fitting.figures, fitting.held_out, what.jobs)
+    source = listed(dict.fromkeys(content.source for content in what.contents), "and")
+    return _fit(what, fitting, runs, scenario, source)
 
 
-def _fit_points(asked: Asked, fitting: Fitting, content: Content) -> int:
+def _fit_points(what: Asked, fitting: Fitting, content: Content) -> int:
     """Fit the terms of an engine to closed-loop points."""
-    points = points_of(content, asked.where, asked.numbers["isl"], asked.numbers["osl"])
-    scenarios = bases(points, asked.overrides, asked.config_dir)
-    per_user = asked.numbers["requests_per_user"] or REQUESTS_PER_USER
-    how = {"requests_per_user": per_user, "jobs": asked.jobs, "start": asked.start}
+    points = what.points(content)
+    scenarios = bases(points, what.overrides, what.config_dir)
+    how = {"requests_per_user": what.per_user, "jobs": what.jobs, "start": what.start}
     runs = of_points(points, scenarios, fitting.figures, fitting.held_out, **how)
     scenario = next(each for each in scenarios.values() if isinstance(each, Scenario))
-    return _fit(asked, fitting, runs, scenario, points.source)
+    return _fit(what, fitting, runs, scenario, points.source)
 
 
-def _fit(asked: Asked, fitting: Fitting, runs: Runs, scenario: Scenario, source: str) -> int:
+def _fit(what: Asked, fitting: Fitting, runs: Runs, scenario: Scenario, source: str) -> int:
     """Fit, print and write the terms."""
     found = fit_terms(runs, fitting.name)
-    path = asked.out / "engine_overhead" / f"{fitting.name}.yaml"
+    path = what.out / "engine_overhead" / f"{fitting.name}.yaml"
     write_terms(found, scenario, source, fitting.split, path)
-    use = f"{path}: use it with --config-dir {asked.out} engine_overhead={fitting.name}"
+    use = f"{path}: use it with --config-dir {what.out} engine_overhead={fitting.name}"
     print_fit(found, source, fitting.split, use, console())
     return AGREES
 
 
-def _measured(asked: Asked) -> list[Measured]:
-    """Return the runs of all files, with the client's limit where the command line says it.
-
-    Raises:
-        ConfigError: listing what is wrong with any of the files.
-    """
-    runs: list[Measured] = []
-    found: list[Problem] = []
-    for content in asked.contents:
-        try:
-            runs += runs_of(content, asked.where, asked.by)
-        except ConfigError as error:
-            found += error.problems
-    users = asked.numbers["max_concurrency"]
-    found += [
-        Problem("--max-concurrency", users, f"{run.source} says {run.max_concurrency:,}")
-        for run in runs
-        if users is not None and run.max_concurrency not in (None, users)
-    ]
-    if found:
-        raise ConfigError(found)
-    if users is None:
-        return runs
-    return [replace(run, max_concurrency=users, request_rate=inf) for run in runs]
-
-
-def _tolerances(asked: Asked, names: Sequence[str]) -> list[Tolerance]:
-    return [] if asked.tolerance is None else parsed(asked.tolerance, names)
-
-
-def _refuse(asked: Asked, names: Sequence[str], message: str) -> None:
-    found = [
-        Problem(f"--{name.replace('_', '-')}", asked.numbers[name], message)
-        for name in names
-        if asked.numbers[name] is not None
-    ]
-    if found:
-        raise ConfigError(found)
+def _parser() -> argparse.ArgumentParser:
+    parser = Arguments("servesim validate")
+    parser.add_argument("rest", nargs="*")
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("--where")
+    parser.add_argument("--by")
+    parser.add_argument("--max-concurrency")
+    parser.add_argument("--ttft-limit")
+    parser.add_argument("--isl")
+    parser.add_argument("--osl")
+    parser.add_argument("--requests-per-user")
+    parser.add_argument("--tolerance")
+    parser.add_argument("--start", default="steady")
+    parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--fit-on")
+    parser.add_argument("--held-out")
+    parser.add_argument("--name")
+    parser.add_argument("--jobs")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("-cd", "--config-dir", type=Path)
+    return parser

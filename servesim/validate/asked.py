@@ -1,22 +1,33 @@
-"""What a command line of ``servesim validate`` asks for, read and checked."""
+"""What a command line of ``servesim validate`` asks for, checked."""
 
 from __future__ import annotations
 
 import argparse
 import re
-from math import isfinite
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf, isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-from servesim.arguments import Arguments
 from servesim.check import ConfigError, Problem, listed
-from servesim.validate.closed_loop import STARTS
+from servesim.validate.closed_loop import REQUESTS_PER_USER, STARTS
 from servesim.validate.compare import FIGURES
-from servesim.validate.measured import Figure
+from servesim.validate.measured import Figure, Measured
+from servesim.validate.points import Points, points_of
+from servesim.validate.readers import runs_of
 from servesim.validate.readers.content import Content, read_content
 from servesim.validate.readers.selection import conditions
+from servesim.validate.tolerance import Tolerance, parsed
 
-_MOST_TOKENS, _MOST_USERS, _MOST_PER_USER, _MOST_JOBS = 10**7, 1_000_000, 10_000, 1024
+#: Options that are whole numbers, and their bounds.
+_MOST = {
+    "isl": 10**7,
+    "osl": 10**7,
+    "requests_per_user": 10_000,
+    "max_concurrency": 1_000_000,
+    "jobs": 1024,
+}
 
 
 class Fitting(NamedTuple):
@@ -49,12 +60,73 @@ class Asked(NamedTuple):
     fit: Fitting | None
 
     @property
+    def per_user(self) -> int:
+        """Return how many requests each user of a closed-loop point sends."""
+        return self.numbers["requests_per_user"] or REQUESTS_PER_USER
+
+    @property
     def jobs(self) -> int:
         """Return the number of processes; -1 for one per core."""
         return self.numbers["jobs"] or -1
 
+    def measured(self) -> list[Measured]:
+        """Return the runs of all files, with the client's limit where the command line says it.
 
-def asked_of(options: argparse.Namespace) -> Asked:
+        Raises:
+            ConfigError: listing what is wrong with any of the files.
+        """
+        self.refuse(("isl", "osl", "requests_per_user"), "goes with a table of closed-loop points")
+        runs: list[Measured] = []
+        found: list[Problem] = []
+        for content in self.contents:
+            try:
+                runs += runs_of(content, self.where, self.by)
+            except ConfigError as error:
+                found += error.problems
+        users = self.numbers["max_concurrency"]
+        found += [
+            Problem("--max-concurrency", users, f"{run.source} says {run.max_concurrency:,}")
+            for run in runs
+            if users is not None and run.max_concurrency not in (None, users)
+        ]
+        if found:
+            raise ConfigError(found)
+        if users is None:
+            return runs
+        return [replace(run, max_concurrency=users, request_rate=inf) for run in runs]
+
+    def points(self, content: Content) -> Points:
+        """Return the points of a table of them.
+
+        Raises:
+            ConfigError: listing what is wrong with it, or options that do not go with it.
+        """
+        self.refuse(("max_concurrency",), "does not go with a table of closed-loop points, which has its own")
+        if self.by or self.ttft_limit_s is not None:
+            option = "--by" if self.by else "--ttft-limit"
+            raise ConfigError([Problem(option, None, "does not go with a table of closed-loop points")])
+        return points_of(content, self.where, self.numbers["isl"], self.numbers["osl"])
+
+    def tolerances(self, names: Sequence[str]) -> list[Tolerance]:
+        """Return the tolerances, of the names that there are.
+
+        Raises:
+            ConfigError: listing what is wrong with them.
+        """
+        return [] if self.tolerance is None else parsed(self.tolerance, names)
+
+    def refuse(self, names: Sequence[str], message: str) -> None:
+        """Raise where options were given that do not go with the files.
+
+        Raises:
+            ConfigError: listing them.
+        """
+        given = {name: self.numbers[name] for name in names if self.numbers[name] is not None}
+        if given:
+            raise ConfigError(Problem(option_of(name), value, message) for name, value in given.items())
+
+
+def asked(options: argparse.Namespace) -> Asked:
     """Return what is asked for.
 
     Raises:
@@ -62,43 +134,46 @@ def asked_of(options: argparse.Namespace) -> Asked:
     """
     files = [Path(text) for text in options.rest if "=" not in text]
     found = [] if files else [Problem("RUN", None, "is missing: a file that a benchmark has left")]
-    contents: list[Content] = []
-    numbers = {
-        "isl": _whole("--isl", options.isl, _MOST_TOKENS, found),
-        "osl": _whole("--osl", options.osl, _MOST_TOKENS, found),
-        "requests_per_user": _whole("--requests-per-user", options.requests_per_user, _MOST_PER_USER, found),
-        "max_concurrency": _whole("--max-concurrency", options.max_concurrency, _MOST_USERS, found),
-        "jobs": _whole("--jobs", options.jobs, _MOST_JOBS, found),
-    }
-    where: dict[str, str] = {}
-    try:
-        where = conditions(options.where or "")
-    except ConfigError as error:
-        found += error.problems
-    for path in files:
-        try:
-            contents.append(read_content(path))
-        except ConfigError as error:
-            found += error.problems
+    numbers = {name: _whole(name, getattr(options, name), most, found) for name, most in _MOST.items()}
+    where = _conditions("--where", options.where, found)
+    contents = _contents(files, found)
     limit_s = _seconds(options.ttft_limit, found)
-    fitting = _fitting(options, found)
+    fit = _fitting(options, found)
     if options.start not in STARTS:
         found.append(Problem("--start", options.start, f"must be {listed(STARTS, 'or')}"))
     if found:
         raise ConfigError(found)
     return Asked(
         contents,
-        [text for text in options.rest if "=" in text],
-        where,
-        [name for name in (options.by or "").split(",") if name],
-        limit_s,
-        numbers,
-        options.tolerance,
-        _claimed(options.out or Path("validation") / files[0].stem),
-        options.config_dir,
-        options.start,
-        fitting,
+        overrides=[text for text in options.rest if "=" in text],
+        where=where,
+        by=[name for name in (options.by or "").split(",") if name],
+        ttft_limit_s=limit_s,
+        numbers=numbers,
+        tolerance=options.tolerance,
+        out=_claimed(options.out or Path("validation") / files[0].stem),
+        config_dir=options.config_dir,
+        start=options.start,
+        fit=fit,
     )
+
+
+def _contents(files: Sequence[Path], found: list[Problem]) -> list[Content]:
+    contents = []
+    for path in files:
+        try:
+            contents.append(read_content(path))
+        except ConfigError as error:
+            found += error.problems
+    return contents
+
+
+def _conditions(option: str, text: str | None, found: list[Problem]) -> dict[str, str]:
+    try:
+        return conditions(text or "")
+    except ConfigError as error:
+        found += [replace(each, path=option) for each in error.problems]
+    return {}
 
 
 def _fitting(options: argparse.Namespace, found: list[Problem]) -> Fitting | None:
@@ -116,20 +191,21 @@ def _fitting(options: argparse.Namespace, found: list[Problem]) -> Fitting | Non
         found.append(Problem("--tolerance", options.tolerance, "does not go with --fit"))
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name := options.name or "fitted"):
         found.append(Problem("--name", name, "must be letters, digits, dots and dashes"))
-    held_out: dict[str, str] = {}
-    try:
-        held_out = conditions(options.held_out or "")
-    except ConfigError as error:
-        found += [Problem("--held-out", each.value, each.message) for each in error.problems]
-    return Fitting([known[each] for each in names if each in known], held_out, name)
+    figures = [known[each] for each in names if each in known]
+    return Fitting(figures, _conditions("--held-out", options.held_out, found), name)
 
 
-def _whole(option: str, text: str | None, most: int, found: list[Problem]) -> int | None:
+def option_of(name: str) -> str:
+    """Return an option as it is typed."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _whole(name: str, text: str | None, most: int, found: list[Problem]) -> int | None:
     if text is None:
         return None
     if text.isdecimal() and text.isascii() and len(text) <= len(str(most)) and 1 <= int(text) <= most:
         return int(text)
-    found.append(Problem(option, text, f"must be a whole number, at least 1 and at most {most:,}"))
+    found.append(Problem(option_of(name), text, f"must be a whole number, at least 1 and at most {most:,}"))
     return None
 
 
@@ -157,27 +233,3 @@ def _claimed(folder: Path) -> Path:
     except OSError as error:
         raise ConfigError([Problem("--out", str(folder), f"cannot be made ({error.strerror})")]) from error
     return folder
-
-
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the options."""
-    options = Arguments("servesim validate")
-    options.add_argument("rest", nargs="*")
-    options.add_argument("-h", "--help", action="store_true")
-    options.add_argument("--where")
-    options.add_argument("--by")
-    options.add_argument("--max-concurrency")
-    options.add_argument("--ttft-limit")
-    options.add_argument("--isl")
-    options.add_argument("--osl")
-    options.add_argument("--requests-per-user")
-    options.add_argument("--tolerance")
-    options.add_argument("--start", default="steady")
-    options.add_argument("--fit", action="store_true")
-    options.add_argument("--fit-on")
-    options.add_argument("--held-out")
-    options.add_argument("--name")
-    options.add_argument("--jobs")
-    options.add_argument("--out", type=Path)
-    options.add_argument("-cd", "--config-dir", type=Path)
-    return options
