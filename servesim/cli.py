@@ -26,6 +26,8 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
   servesim scheduler=disaggregated workload.arrivals.rate_rps=12
   servesim model=llama3.1-8b cluster.replicas=8 cluster.tensor_parallel_size=1
   servesim workload=trace workload.path=trace.csv workload.rate_scale=2
+  servesim model.hf_config=config.json "engine_args=--tensor-parallel-size 2 --max-num-seqs 256"
+                                         a model and an engine as you have them: see the README
   servesim -m scheduler=static,continuous,disaggregated
                                          one run each, and a table that compares them
   servesim experiment=batching_frontier                  a study: many runs, a table, a page

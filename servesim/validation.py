@@ -75,7 +75,7 @@ limited how many were under way, by that many users. Errors are simulated / meas
   --start steady|burst    how the users of closed-loop points begin: spread over a request's time, or at once
   --fit                   fit the engine's three terms (engine_overhead.step_s, .sequence_s, .prefill_factor)
                           to the runs, and write them as an option of that group
-  --fit-on METRIC.STATISTIC  the figure that is to be met (tpot.mean)
+  --fit-on "METRIC.STATISTIC ..."  the figure that is to be met: of each run the first that it has (tpot.mean)
   --held-out "NAME=VALUE ..."  judge the fit by these runs: points by tp, isl, osl or concurrency, runs by the
                           columns of --by
   --name NAME             what the fitted option is called (fitted)
@@ -162,7 +162,7 @@ def _validate_points(what: Asked, content: Content) -> int:
 def _fit_runs(what: Asked, fitting: Fitting) -> int:
     """Fit the terms of an engine to measured runs, whose requests are replayed."""
     measured, scenario = what.measured(), base(what.overrides, what.config_dir)
-    runs = of_runs(measured, scenario, fitting.figure, fitting.held_out, what.jobs)
+    runs = of_runs(measured, scenario, fitting.figures, fitting.held_out, what.jobs)
     source = listed(dict.fromkeys(content.source for content in what.contents), "and")
     return _fit(what, fitting, runs, scenario, source)
 
@@ -172,7 +172,7 @@ def _fit_points(what: Asked, fitting: Fitting, content: Content) -> int:
     points = what.points(content)
     scenarios = bases(points, what.overrides, what.config_dir)
     how = {"requests_per_user": what.per_user, "jobs": what.jobs, "start": what.start}
-    runs = of_points(points, scenarios, fitting.figure, fitting.held_out, **how)
+    runs = of_points(points, scenarios, fitting.figures, fitting.held_out, **how)
     scenario = next(each for each in scenarios.values() if isinstance(each, Scenario))
     return _fit(what, fitting, runs, scenario, points.source)
 

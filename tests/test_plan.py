@@ -247,3 +247,21 @@ def test_the_command_has_each_key_once(capfd: pytest.CaptureFixture[str]) -> Non
     command = next(line for line in capfd.readouterr().out.splitlines() if line.startswith("  servesim"))
     assert command.count("seed=") == 1
     assert "seed=7,8" in command
+
+
+def test_flags_of_an_engine_hold_but_for_what_the_plan_finds(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    flags = "engine_args=-tp 8 -dp 9 --max-num-seqs 32 --served-model-name a,b"
+    one = [*QUICK, "--gpus", "h100-sxm", "--tensor-parallel", "1", "--schedulers", "continuous", "--top", "1"]
+    assert main(["plan", *one, flags, "workload.arrivals.rate_rps=4"]) == 0
+    out = capfd.readouterr().out
+    assert "engine_args outdone by the keys beside them: -tp 8, -dp 9" in out
+    (command,) = (line for line in out.splitlines() if line.startswith("  servesim -m gpu="))
+    assert main(shlex.split(command)[1:]) == 0
+    found = [json.loads(path.read_text())["scenario"] for path in here.glob("runs/*/*/summary.json")]
+    assert len(found) == 2  # one for each seed
+    for scenario in found:
+        assert scenario["scheduler"]["max_num_seqs"] == 32
+        assert scenario["cluster"]["tensor_parallel_size"] == 1
+        assert scenario["engine_args"] == flags.partition("=")[2]

@@ -11,8 +11,9 @@ import servesim
 from experiments.validation.score import KERNELS_ALONE, Errors, Part, Score
 
 FILE = Path("llama70b_h100_10k1k_disagg_and_aggregated.csv")
-#: What the benchmark's repository says of its runs (llm-d/llm-d-benchmark): ten prompts for each user, sent by
-#: `vllm bench serve` with greedy sampling, blocks of 128 tokens, 16,000 tokens at most, 95% of the memory.
+#: What the benchmark's repository says of its runs (llm-d/llm-d-benchmark, workload/experiments and
+#: kubecon2025): ten prompts for each user, sent by ``vllm bench serve``, blocks of 128 tokens, 16,000 tokens
+#: at most, 95% of the memory.
 COMMON = (
     "model=llama3.1-70b",
     "model.weights_dtype=bf16",
@@ -50,7 +51,9 @@ def ten_thousand_in(data: Path) -> Part:
     scores = []
     for mode, part in rows.groupby("mode"):
         errors = [Errors.of(part[column], part.output_tok_s) for column in ("kernels", "simulated")]
-        scores.append(Score(f"{runs}, {NAMES[str(mode)]}", "output tokens/s", *errors, "vllm-0.8: 8B on another GPU"))
+        scores.append(
+            Score(f"{runs}, {NAMES[str(mode)]}", "output tokens/s", *errors, "vllm-0.8: 8B on another GPU")
+        )
     size = (rows.simulated / rows.output_tok_s - 1).abs()
     at = rows.loc[size.idxmax()]
     scores.append(
@@ -64,7 +67,7 @@ def ten_thousand_in(data: Path) -> Part:
         )
     )
     kept = order(rows, "simulated") == order(rows, "output_tok_s")
-    title = f"Output tokens/s; the order of tokens/s per GPU is {'kept' if kept else 'NOT kept'} at every concurrency"
+    title = f"Output tokens/s; tokens/s per GPU {'keep' if kept else 'do NOT keep'} their order"
     return Part("10,000 in, 1,000 out: aggregated and disaggregated", scores, {title: shown(rows)})
 
 

@@ -32,7 +32,7 @@ RTX_ENGINE = (
 
 LLM_D = Path("vllm_llama70b_2x_h100_tp2_per_request.csv")
 #: Two replicas and the model are told; TP 2 and BF16 follow from the latencies. 0.95 of the memory is the
-#: default of the benchmark that ran it (llm-d/llm-d-benchmark, setup/env.sh): at vLLM's 0.9 no KV would be left.
+#: default of the benchmark that ran it (llm-d/llm-d-benchmark, setup/env.sh): 0.9, vLLM's, leaves no KV.
 LLM_D_ENGINE = (
     "model=llama3.1-70b",
     "model.weights_dtype=bf16",
@@ -56,8 +56,14 @@ def rtx_pro_6000(data: Path) -> Part:
         score(runs, said, "tpot", "mean", terms, 0.05),
         score(runs, said, "throughput", "output_tokens", terms, None),
     ]
-    other = [score(runs, [said[2], said[1]], metric, "mean", "vllm-0.12: 32B, sampled", None) for metric in ("ttft", "tpot")]
-    tables = {"All figures, with the terms of vllm-0.8": shown(said[0]), "Requests in the engine, every 4 s": counts}
+    other = [
+        score(runs, [said[2], said[1]], metric, "mean", "vllm-0.12: 32B, sampled", None)
+        for metric in ("ttft", "tpot")
+    ]
+    tables = {
+        "All figures, with the terms of vllm-0.8": shown(said[0]),
+        "Requests in the engine, every 4 s": counts,
+    }
     return Part("vLLM 0.19 on an RTX PRO 6000", [*scores, *other], tables)
 
 
@@ -79,7 +85,9 @@ def llm_d(data: Path) -> Part:
             ]
             runs = f"vLLM about 0.8.5, Llama-3.1-70B BF16, 2 x TP2 H100, {name}"
             scores.append(
-                Score(runs, f"p50 {metric.upper()}", errors[1], errors[0], "vllm-0.8: 8B on another GPU", bound)
+                Score(
+                    runs, f"p50 {metric.upper()}", errors[1], errors[0], "vllm-0.8: 8B on another GPU", bound
+                )
             )
     return Part("llm-d: Llama-3.1-70B on two replicas", scores, {"By rate": by_rate(rows)})
 
@@ -107,7 +115,9 @@ def shown(said: Comparison) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "figure": [
-                f"{row.statistic.replace('_', ' ')}/s" if rate else f"{row.statistic} {row.metric.upper()} (ms)"
+                f"{row.statistic.replace('_', ' ')}/s"
+                if rate
+                else f"{row.statistic} {row.metric.upper()} (ms)"
                 for row, rate in zip(table.itertuples(), rates, strict=True)
             ],
             "measured": (table.measured * scale).round(1),
@@ -123,7 +133,9 @@ def shown(said: Comparison) -> pd.DataFrame:
 def over_time(result: Result, series: Path) -> pd.DataFrame:
     """Return the running and waiting counts at the moments of the engine's own series."""
     with series.open() as file:
-        moments = [(float(row["t"]), int(row["running"]), int(row["waiting"])) for row in csv.DictReader(file)]
+        moments = [
+            (float(row["t"]), int(row["running"]), int(row["waiting"])) for row in csv.DictReader(file)
+        ]
     rows = result.requests
     sent, begun = rows.sent_s.to_numpy(), (rows.sent_s + rows.queue_s).to_numpy()
     over = (rows.sent_s + rows.e2e_s).to_numpy()
@@ -142,7 +154,20 @@ def by_rate(rows: Sequence[tuple[Measured, Sequence[Comparison]]]) -> pd.DataFra
         cells: list[object] = [run.source.partition(" ")[2] or run.source, run.requests]
         for metric in ("tpot", "ttft"):
             simulated, measured = pair(said[0], metric, "p50")
-            cells += [round(1e3 * measured, 1), round(1e3 * simulated, 1), round(100 * (simulated / measured - 1), 1)]
+            cells += [
+                round(1e3 * measured, 1),
+                round(1e3 * simulated, 1),
+                round(100 * (simulated / measured - 1), 1),
+            ]
         table.append(cells)
-    names = ["run", "n", "p50 TPOT, measured (ms)", "simulated", "error %", "p50 TTFT, measured (ms)", "simulated ", "error % "]
+    names = [
+        "run",
+        "n",
+        "p50 TPOT, measured (ms)",
+        "simulated",
+        "error %",
+        "p50 TTFT, measured (ms)",
+        "simulated ",
+        "error % ",
+    ]
     return pd.DataFrame(table, columns=names)

@@ -49,7 +49,13 @@ def splitwise(data: Path) -> Part:
             Errors.of(long.ttft_ms, long.prompt_time),
             terms,
         ),
-        Score(f"{runs}, A100 over H100", "ratio of token times", None, Errors.of(pairs.tpot_ms, pairs.token_time), terms),
+        Score(
+            f"{runs}, A100 over H100",
+            "ratio of token times",
+            None,
+            Errors.of(pairs.tpot_ms, pairs.token_time),
+            terms,
+        ),
     ]
     tables = {f"A100 over H100, means over the runs ({left_out})": by_width(pairs, long)}
     return Part("Splitwise: Llama-2-70B in static batches", scores, tables)

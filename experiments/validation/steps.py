@@ -47,7 +47,13 @@ def sarathi(data: Path) -> Part:
     worst = judged.assign(size=(judged.simulated / judged.measured - 1).abs()).sort_values("size").iloc[-1]
     scores = [
         Score(RUNS, f"prefill steps of {FEWEST:,} to {MOST:,} tokens", *errors_of(judged), TERMS),
-        Score(RUNS, f"the worst of them, {worst.batch_num_tokens:,.0f}", *errors_of(worst.to_frame().T), TERMS, 0.15),
+        Score(
+            RUNS,
+            f"the worst of them, {worst.batch_num_tokens:,.0f}",
+            *errors_of(worst.to_frame().T),
+            TERMS,
+            0.15,
+        ),
         Score(
             RUNS,
             "time of 2,047 and 4,095 tokens in chunks of 512, over whole",
@@ -58,9 +64,13 @@ def sarathi(data: Path) -> Part:
         ),
     ]
     tables = {
-        f"Prefill steps (ms), with {1e3 * host_s:.1f} ms of host time": in_ms(steps, "batch_num_tokens", "tokens"),
+        f"Prefill steps (ms), with {1e3 * host_s:.1f} ms of host time": in_ms(
+            steps, "batch_num_tokens", "tokens"
+        ),
         "Prompts in chunks": chunks.round(3),
-        f"Decode steps (ms), at {DECODE_CONTEXT:,} tokens of KV each, shown and not judged": decodes(data, host_s),
+        f"Decode steps (ms), at {DECODE_CONTEXT:,} tokens of KV each, shown and not judged": decodes(
+            data, host_s
+        ),
         "Mixed steps (ms), shown and not judged": mixed(data, host_s),
     }
     return Part("Sarathi: Yi-34B on two A100 PCIe", scores, tables)

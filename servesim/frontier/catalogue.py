@@ -61,7 +61,8 @@ def catalogue(
             own = [text for text in placed if _concerns(text, scheduler, schedulers)]
             said = (*choice, f"scheduler={scheduler}", *own)
             try:
-                scenario = load("ignore_capacity=true", *said, config_dir=config_dir)
+                decided = _decided(own, scheduler)
+                scenario = load("ignore_capacity=true", *said, *decided, config_dir=config_dir)
             except ConfigError as error:
                 found += [*error.problems, *_also_wrong(said, error, config_dir)]
                 continue
@@ -107,6 +108,14 @@ def _concerns(override: str, scheduler: str, schedulers: Iterable[str]) -> bool:
         return True
     knowing = [name for name in schedulers if key[1] in field_types(_component(key[0], name))]
     return scheduler in knowing or not knowing
+
+
+def _decided(overrides: Iterable[str], scheduler: str) -> list[str]:
+    """Return the keys that the plan sets in place of an engine's flags, where there are flags."""
+    if not any(_key(text) == "engine_args" for text in overrides):
+        return []
+    places = ("cluster.prefill", "cluster.decode") if scheduler == "disaggregated" else ("cluster",)
+    return [f"{place}.{key}=1" for place in places for key in ("tensor_parallel_size", "replicas")]
 
 
 def _component(place: str, scheduler: str) -> type:

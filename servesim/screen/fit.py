@@ -8,6 +8,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from servesim.check import listed
 from servesim.screen.console import print_lines
 from servesim.screen.errors import share, signed_percent, title_of
 from servesim.screen.figures import counted
@@ -49,7 +50,13 @@ def _terms(found: FittedTerms) -> Table:
 
 
 def _errors(found: FittedTerms) -> Table:
-    table = _table(title_of(found.runs.figure).partition(" (")[0], "n", "MAPE", "MdAPE", "bias")
+    table = _table(
+        listed((title_of(each).partition(" (")[0] for each in found.runs.figures), "or"),
+        "n",
+        "MAPE",
+        "MdAPE",
+        "bias",
+    )
     for name, scores in _scores(found):
         if scores.n:
             row = (share(scores.mape), share(scores.mdape), signed_percent(scores.bias))

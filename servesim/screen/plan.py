@@ -54,7 +54,8 @@ def print_plan(
 
     """
     best = [answer for answer in answers[: question.top] if answer.fate == "meets"]
-    lines = [*_asked(scenario, question, answers), ""]
+    notes = dict.fromkeys(note for answer in answers for note in answer.candidate.scenario.notes)
+    lines = [*_asked(scenario, question, answers), *notes, ""]
     lines += _ranking(best, out.width) if best else _nearest(scenario, answers[0], question)
     lines += ["", *_others(scenario, answers, best, question)]
     if best:

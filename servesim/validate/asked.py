@@ -31,9 +31,9 @@ _MOST = {
 
 
 class Fitting(NamedTuple):
-    """What is to be fitted: on which figure, judged by which runs, and the name of the result."""
+    """What is to be fitted: on which figures, judged by which runs, and the name of the result."""
 
-    figure: Figure
+    figures: list[Figure]
     held_out: dict[str, str]
     name: str
 
@@ -182,15 +182,17 @@ def _fitting(options: argparse.Namespace, found: list[Problem]) -> Fitting | Non
     if not options.fit:
         found += [Problem(name, value, "goes with --fit") for name, value in given.items() if value]
         return None
-    metric, _, statistic = (options.fit_on or "tpot.mean").partition(".")
-    known = [f"{each}.{which}" for each, which in FIGURES]
-    if (metric, statistic) not in FIGURES:
-        found.append(Problem("--fit-on", options.fit_on, f"must be one of {listed(known, 'or')}"))
+    known = {f"{metric}.{statistic}": (metric, statistic) for metric, statistic in FIGURES}
+    names = (options.fit_on or "tpot.mean").split()
+    if odd := [name for name in names if name not in known]:
+        message = f"must be some of {listed(known, 'and')}"
+        found += [Problem("--fit-on", name, message) for name in odd]
     if options.tolerance is not None:
         found.append(Problem("--tolerance", options.tolerance, "does not go with --fit"))
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name := options.name or "fitted"):
         found.append(Problem("--name", name, "must be letters, digits, dots and dashes"))
-    return Fitting((metric, statistic), _conditions("--held-out", options.held_out, found), name)
+    figures = [known[each] for each in names if each in known]
+    return Fitting(figures, _conditions("--held-out", options.held_out, found), name)
 
 
 def option_of(name: str) -> str:

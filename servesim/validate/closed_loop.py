@@ -50,12 +50,13 @@ COLUMNS = (
 
 
 class Scores(NamedTuple):
-    """What relative errors amount to: how many, mean and median of their absolute values, and their mean."""
+    """What relative errors amount to: how many, mean, median and p90 of their absolute values, their mean."""
 
     n: int
     mape: float
     mdape: float
     bias: float
+    p90: float
 
 
 @dataclass(frozen=True)
@@ -210,9 +211,10 @@ def scored(errors: np.ndarray) -> Scores:
     """Return the scores of relative errors, NaN left out."""
     known = errors[~np.isnan(errors)]
     if not len(known):
-        return Scores(0, np.nan, np.nan, np.nan)
+        return Scores(0, *4 * (np.nan,))
     sizes = np.abs(known)
-    return Scores(len(known), float(sizes.mean()), float(np.median(sizes)), float(known.mean()))
+    figures = (sizes.mean(), np.median(sizes), known.mean(), np.percentile(sizes, 90))
+    return Scores(len(known), *map(float, figures))
 
 
 def _figure(outcome: Outcome, figure: Figure) -> float | None:

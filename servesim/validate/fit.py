@@ -153,10 +153,8 @@ def _judged(
         least, change, _ = TERMS[name]
         place = scaled[at] if felt[at] else first[at]
         low = max(place - wide[at], 0.0)
-        terms[name] = Estimate(
-            *(least + change * end for end in (place, low, place + wide[at])),
-            at_bound=bool(felt[at] and place < 1e-3),
-        )
+        value, lower, upper = (float(least + change * end) for end in (place, low, place + wide[at]))
+        terms[name] = Estimate(value, lower, upper, at_bound=bool(felt[at] and place < 1e-3))
     inside = [at for at in range(len(names)) if felt[at] and not terms[names[at]].at_bound]
     return Fit(
         terms,

@@ -12,7 +12,7 @@ from servesim.check import ConfigError, Problem, listed
 from servesim.cost.overhead import EngineOverhead
 from servesim.scenario import Scenario
 from servesim.validate.closed_loop import Bases, Scores, scored, simulate
-from servesim.validate.compare import figures
+from servesim.validate.compare import figures as figures_of
 from servesim.validate.fit import TERMS, Fit, Floats, fit
 from servesim.validate.measured import Figure, Measured
 from servesim.validate.points import Point, Points
@@ -24,12 +24,12 @@ Simulate = Callable[[EngineOverhead], Floats]
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Measured runs of which one figure each is to be met.
+    """Measured runs of which one figure each is to be met: the first of ``figures`` that it has.
 
     Attributes:
         names: what each is called.
-        figure: the metric and statistic that is compared.
-        measured: its values, NaN where a run lacks it.
+        figures: the metrics and statistics that are compared, the preferred one first.
+        measured: the values, NaN where a run has none of them.
         held_out: runs that are judged and not fitted.
         overhead: the terms to start from.
         simulate: the same runs under other terms.
@@ -38,7 +38,7 @@ class Runs:
     """
 
     names: Sequence[str]
-    figure: Figure
+    figures: Sequence[Figure]
     measured: Floats
     held_out: np.ndarray
     overhead: EngineOverhead
@@ -78,11 +78,12 @@ def fit_terms(runs: Runs, name: str) -> FittedTerms:
         raise ConfigError([Problem("--fit", None, f"{left}; it takes {len(TERMS) + 1} at least")])
 
     def predict(terms: Mapping[str, float]) -> Floats:
-        return runs.simulate(replace(runs.overhead, **terms))[chosen]
+        values: Floats = runs.simulate(with_terms(runs.overhead, terms))[chosen]
+        return values
 
     found = fit(predict, runs.measured[chosen], start)
     overhead = _written(runs, found, name)
-    alone = replace(runs.overhead, **{term: about.least for term, about in TERMS.items()})
+    alone = with_terms(runs.overhead, {term: about.least for term, about in TERMS.items()})
     judged = usable & runs.held_out
     after = runs.simulate(overhead)
 
@@ -101,7 +102,9 @@ def fit_terms(runs: Runs, name: str) -> FittedTerms:
     )
 
 
-def of_points(points: Points, bases: Bases, figure: Figure, held_out: Mapping[str, str], **how: Any) -> Runs:
+def of_points(
+    points: Points, bases: Bases, figures: Sequence[Figure], held_out: Mapping[str, str], **how: Any
+) -> Runs:
     """Return closed-loop points as runs to fit; ``how`` is handed on to :func:`simulate`.
 
     Raises:
@@ -113,6 +116,7 @@ def of_points(points: Points, bases: Bases, figure: Figure, held_out: Mapping[st
         raise ConfigError([Problem("--held-out", name, message) for name in odd])
     kept = [point for point in points.points if isinstance(bases[point.tp], Scenario)]
     mask = np.array([_is_held_out(point, held_out) for point in kept])
+    wanted = [_first(figures, point.measured) for point in kept]
     users = [point.concurrency for point, out in zip(kept, mask, strict=True) if not out]
 
     def run(overhead: EngineOverhead) -> Floats:
@@ -121,14 +125,17 @@ def of_points(points: Points, bases: Bases, figure: Figure, held_out: Mapping[st
             for tp, each in bases.items()
         }
         table = simulate(points._replace(points=kept), varied, **how).table
-        rows = table[(table.metric == figure[0]) & (table.statistic == figure[1])]
-        by_line = dict(zip(rows.line, rows.simulated, strict=True))
-        return np.array([by_line.get(point.line, np.nan) for point in kept])
+        rows = zip(table.line, table.metric, table.statistic, strict=True)
+        found = dict(zip(rows, table.simulated, strict=True))
+        pairs = zip(kept, wanted, strict=True)
+        return np.array([found.get((point.line, *(figure or ())), np.nan) for point, figure in pairs])
 
     return Runs(
         [f"line {point.line}" for point in kept],
-        figure,
-        np.array([point.measured.get(figure, np.nan) for point in kept]),
+        figures,
+        np.array(
+            [point.measured[figure] if figure else np.nan for point, figure in zip(kept, wanted, strict=True)]
+        ),
         mask,
         _start(each for each in bases.values() if isinstance(each, Scenario)),
         run,
@@ -139,7 +146,7 @@ def of_points(points: Points, bases: Bases, figure: Figure, held_out: Mapping[st
 def of_runs(
     measured: Sequence[Measured],
     scenario: Scenario,
-    figure: Figure,
+    figures: Sequence[Figure],
     held_out: Mapping[str, str],
     jobs: int = 1,
 ) -> Runs:
@@ -151,15 +158,18 @@ def of_runs(
         ConfigError: there are no terms to start from.
     """
     words = {f"{name}={value}" for name, value in held_out.items()}
+    known = [figures_of(each) for each in measured]
+    wanted = [_first(figures, each) for each in known]
 
     def run(overhead: EngineOverhead) -> Floats:
         found = simulated(replace(scenario, engine_overhead=overhead), measured, jobs)
-        return np.array([figures(each).get(figure, np.nan) for each in found])
+        pairs = zip(map(figures_of, found), wanted, strict=True)
+        return np.array([each.get(figure, np.nan) if figure else np.nan for each, figure in pairs])
 
     return Runs(
         [each.source for each in measured],
-        figure,
-        np.array([figures(each).get(figure, np.nan) for each in measured]),
+        figures,
+        np.array([each[figure] if figure else np.nan for each, figure in zip(known, wanted, strict=True)]),
         np.array([bool(words) and words <= set(each.source.split()) for each in measured]),
         _start([scenario]),
         run,
@@ -169,6 +179,11 @@ def of_runs(
 
 def _is_held_out(point: Point, conditions: Mapping[str, str]) -> bool:
     return bool(conditions) and all(str(getattr(point, name)) == value for name, value in conditions.items())
+
+
+def _first(figures: Sequence[Figure], known: Mapping[Figure, float]) -> Figure | None:
+    """Return the first of some figures that is known and above 0."""
+    return next((figure for figure in figures if known.get(figure, 0.0) > 0), None)
 
 
 def _start(scenarios: Any) -> EngineOverhead:
@@ -183,4 +198,14 @@ def _written(runs: Runs, found: Fit, name: str) -> EngineOverhead:
     """Return the terms to four digits, as their file will have them."""
     values = {term: float(f"{value:.4g}") for term, value in found.values.items()}
     ranges = {} if runs.sequences is None else {"sequences": list(runs.sequences)}
-    return replace(runs.overhead, name=name, ranges=ranges, provenance=None, **values)
+    return replace(with_terms(runs.overhead, values), name=name, ranges=ranges, provenance=None)
+
+
+def with_terms(overhead: EngineOverhead, terms: Mapping[str, float]) -> EngineOverhead:
+    """Return an engine with other terms, of the names of :data:`TERMS`."""
+    return replace(
+        overhead,
+        step_s=terms["step_s"],
+        sequence_s=terms["sequence_s"],
+        prefill_factor=terms["prefill_factor"],
+    )

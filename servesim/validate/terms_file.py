@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from servesim.check import listed
 from servesim.files import in_one_go
 from servesim.scenario import Scenario
 from servesim.validate.closed_loop import Scores
@@ -36,7 +37,7 @@ prefill_factor: {prefill_factor}
 def write_terms(found: FittedTerms, scenario: Scenario, source: str, split: str, path: Path) -> None:
     """Write fitted terms as an option, with their intervals, their errors, and what the runs cannot tell."""
     terms = found.overhead
-    about = {"model": scenario.model.name, "gpu": scenario.gpu.name}
+    about: dict[str, Any] = {"model": scenario.model.name, "gpu": scenario.gpu.name}
     if terms.ranges:
         about["ranges"] = dict(terms.ranges)
     about["provenance"] = _provenance(found, source, split, scenario)
@@ -54,7 +55,7 @@ def write_terms(found: FittedTerms, scenario: Scenario, source: str, split: str,
 
 def _provenance(found: FittedTerms, source: str, split: str, scenario: Scenario) -> dict[str, Any]:
     said: dict[str, Any] = {
-        "runs": f"{found.fitted.n} of {source}, fitted on {'.'.join(found.runs.figure)}",
+        "runs": f"{found.fitted.n} of {source}, fitted on {listed(map('.'.join, found.runs.figures), 'or')}",
         "calibration": scenario.calibration.name,
         "split": split,
         "intervals": {name: [_round(term.low), _round(term.high)] for name, term in found.fit.terms.items()},
@@ -70,7 +71,7 @@ def _provenance(found: FittedTerms, source: str, split: str, scenario: Scenario)
 
 def _scores(scores: Scores) -> Mapping[str, float | int]:
     """Return errors in percent."""
-    names = ("mdape", "mape", "bias")
+    names = ("mdape", "mape", "p90", "bias")
     return {name: round(100 * getattr(scores, name), 1) for name in names} | {"n": scores.n}
 
 

@@ -66,7 +66,11 @@ def unmodelled(text: Mapping[str, Any]) -> Iterator[str]:
         yield "multi-head latent attention"
     if any(text.get(key) for key in _RECURRENT) or _has_layers(text, "linear", "mamba", "conv", "recurrent"):
         yield "layers without full attention (Mamba or linear attention)"
-    if text.get("attention_chunk_size") or _has_layers(text, "chunked"):
+    if (
+        text.get("attention_chunk_size")
+        or text.get("dual_chunk_attention_config")
+        or _has_layers(text, "chunked")
+    ):
         yield "attention in chunks"
     window: Any = text.get("sliding_window")
     longest: Any = text.get("max_position_embeddings")

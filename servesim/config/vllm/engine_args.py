@@ -14,7 +14,7 @@ from servesim.config.hf.quantisation import Unknown, method_weights
 from servesim.config.layers import Layers
 from servesim.config.names import is_slip, nearest
 from servesim.config.vllm.arguments import KEY, Flag, Given, read_arguments
-from servesim.config.vllm.flags import OFF, OPERATIONAL, REFUSED, RULES, TIMED
+from servesim.config.vllm.flags import OFF, OPERATIONAL, REFUSED, RULES, TIMED, default_steps
 from servesim.config.vllm.models import known_model
 
 _READ_HERE = (
@@ -147,9 +147,10 @@ class EngineArgs:
         if self._set:
             yield f"set {', '.join(self._set)}"
         if self._outdone:
-            yield f"outdone by what was typed: {', '.join(dict.fromkeys(self._outdone))}"
+            yield f"outdone by the keys beside them: {', '.join(dict.fromkeys(self._outdone))}"
         if caching is not None and caching.value is not False:
             yield f"{caching.typed}: not modelled; every prompt is computed whole"
+        yield from self._left_open()
         timed = [flag for flag in flags.values() if flag.name in TIMED and flag.value is not False]
         if timed:
             yield f"not modelled, though they change times or memory: {_listed(timed)}"
@@ -159,6 +160,23 @@ class EngineArgs:
         unknown = [flag for flag in flags.values() if not self._is_known(flag.name) and not _meant(flag.name)]
         if unknown:
             yield f"not known here, and left out: {_listed(unknown)}"
+
+    def _left_open(self) -> Iterator[str]:
+        """Yield what vLLM would choose in another way, where neither flags nor keys say it."""
+        scheduler, gpu = (self._layers.values.get(name) for name in ("scheduler", "gpu"))
+        if not (self._flags and isinstance(scheduler, Mapping) and isinstance(gpu, Mapping)):
+            return
+        theirs = default_steps(gpu)
+        open_ = [
+            name
+            for name in theirs
+            if name in scheduler and name not in self._flags and f"scheduler.{name}" not in self._layers.typed
+        ]
+        differing = [name for name in open_ if scheduler[name] != theirs[name]]
+        if differing:
+            ours = ", ".join(f"{name}={scheduler[name]}" for name in differing)
+            others = ", ".join(str(theirs[name]) for name in differing)
+            yield f"leave {ours} as it is; vLLM's own on this GPU: {others}"
 
     def _is_known(self, name: str) -> bool:
         return name in RULES or name in REFUSED or name in TIMED | OPERATIONAL or name in _READ_HERE

@@ -95,6 +95,20 @@ RULES: Mapping[str, Rule] = {
     "num_gpu_blocks_override": Rule("scheduler.num_gpu_blocks_override", whole),
 }
 
+
+def default_steps(gpu: Mapping[str, Any]) -> Mapping[str, int]:
+    """Return what a server of vLLM allows a step on a GPU unless told (vllm/engine/arg_utils.py).
+
+    More from 70 GiB of memory on, but on an A100.
+    """
+    memory_bytes, name = gpu.get("memory_bytes"), str(gpu.get("name")).lower()
+    large = isinstance(memory_bytes, (int, float)) and memory_bytes >= 70 * 2**30 and "a100" not in name
+    return {
+        "max_num_seqs": 1024 if large else 256,
+        "max_num_batched_tokens": 8192 if large else 2048,
+    }
+
+
 _NOT_MODELLED = "{} not modelled in this version"
 _PIPELINE = _NOT_MODELLED.format("pipeline parallelism is")
 _CONTEXT = _NOT_MODELLED.format("context parallelism is")

@@ -1,0 +1,1 @@
+"""How far servesim is from runs that others measured."""
