@@ -1,76 +1,111 @@
-"""The engine terms: found again from runs made with known ones, and as good as they are said to be."""
+"""The engine terms: as good as they are said to be, and what is shipped is what the runs want."""
 
+from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
+import numpy as np
 import pytest
 import yaml
 
 from calibration.conf import CONF
-from calibration.overhead import CLOSED_LOOP, RUNS, Fit, Runs, fit_overheads, profile_named
-from calibration.overhead import _tpot as tpot
+from calibration.overhead import BATCHES, ENGINES, TPOT, Engine, batches, fit_overheads, runs_of
+from calibration.sources.tidy import SourceError
+from servesim.validate.closed_loop import Bases, bases
+from servesim.validate.points import Point, Points
+from servesim.validate.terms import fit_terms, of_points, with_terms
 from tests.shared import shared_data
 
-VLLM, TRTLLM = RUNS
+VLLM, TRTLLM, OLD_VLLM = ENGINES
+TERMS = {"step_s": 1.5e-3, "sequence_s": 3e-5, "prefill_factor": 1.25}
 
 
-def made(step_s: float, sequence_s: float, prefill_factor: float) -> pd.DataFrame:
-    """Return runs of Qwen3-32B whose TPOT is what the closed form says with these terms."""
-    rows = pd.DataFrame(
-        [
-            {"tp_size": size, "isl": isl, "osl": osl, "concurrency": users, "backend_version": "1"}
-            for size in (2, 4, 8)
-            for isl, osl in ((1024, 128), (2048, 1024))
-            for users in (4, 16, 64)
-        ]
+def made() -> tuple[Points, Bases]:
+    """Return closed loops whose TPOT is what servesim says with TERMS."""
+    lengths = ((64, 12), (2000, 12), (300, 30))
+    points = Points(
+        "made",
+        [Point(n, users, *both, 1, {TPOT: 1.0}) for n, (both, users) in enumerate(product(lengths))],
+        (),
     )
-    profile = profile_named("h100-sxm-vllm")
-    terms = (step_s, sequence_s, prefill_factor)
-    return rows.assign(
-        silicon_tpot_ms=[1e3 * tpot(profile, "qwen3-32b", terms, row) for row in rows.itertuples()]
-    )
+    scenarios = bases(points, ["model=llama3.1-8b", "cluster.replicas=1"])
+    runs = of_points(points, scenarios, [TPOT], {}, jobs=1)
+    truth = runs.simulate(with_terms(runs.overhead, TERMS))
+    told = [
+        point._replace(measured={TPOT: float(value)})
+        for point, value in zip(points.points, truth, strict=True)
+    ]
+    return points._replace(points=told), scenarios
+
+
+def product(lengths: tuple[tuple[int, int], ...]) -> list[tuple[tuple[int, int], int]]:
+    """Return lengths with numbers of users."""
+    return [(both, users) for both in lengths for users in (2, 12)]
 
 
 def test_known_terms_are_found_again() -> None:
-    fit = Fit.of(VLLM, made(1.5e-3, 3e-5, 1.25))
-    said = yaml.safe_load(fit.text())
-    assert said["step_s"] == pytest.approx(1.5e-3, rel=0.01)
-    assert said["sequence_s"] == pytest.approx(3e-5, rel=0.01)
-    assert said["prefill_factor"] == pytest.approx(1.25, rel=0.01)
-    assert fit.errors(held_out=True).mape < 0.1
-    assert fit.errors(held_out=True, kernels_alone=True).bias < -5
+    points, scenarios = made()
+    found = fit_terms(of_points(points, scenarios, [TPOT], {"concurrency": "12", "isl": "300"}, jobs=1), "x")
+    assert found.fit.values == pytest.approx(TERMS, rel=0.05)
+    assert (found.fitted.n, found.held_out.n) == (5, 1)
+    assert found.held_out.mape < 0.01 < found.held_out_kernels_alone.mape
+    assert found.overhead.ranges == {"sequences": [2, 12]}
 
 
 def test_terms_do_not_depend_on_what_is_held_out() -> None:
-    rows = made(1e-3, 2e-5, 1.1)
-    rows.loc[rows.tp_size == 4, "silicon_tpot_ms"] *= 3
-    assert yaml.safe_load(Fit.of(VLLM, rows).text())["step_s"] == pytest.approx(1e-3, rel=0.01)
+    points, scenarios = made()
+    odd = [
+        point._replace(measured={TPOT: 3 * point.measured[TPOT]})
+        if point.concurrency == 12 and point.isl == 300
+        else point
+        for point in points.points
+    ]
+    held_out = {"concurrency": "12", "isl": "300"}
+    found = fit_terms(of_points(points._replace(points=odd), scenarios, [TPOT], held_out, jobs=1), "x")
+    assert found.fit.values == pytest.approx(TERMS, rel=0.05)
 
 
-@pytest.mark.parametrize(("runs", "bar"), [(VLLM, 4.5), (TRTLLM, 6.5)], ids=["vllm", "trtllm"])
-def test_held_out_runs_are_predicted(runs: Runs, bar: float) -> None:
-    table = pd.read_csv(shared_data(*CLOSED_LOOP.parts))
-    fit = Fit.of(runs, table[table.backend == runs.backend])
-    assert len(fit.points) > 80
-    assert fit.errors(held_out=True).mape <= bar
-    assert fit.errors(held_out=True).mape < fit.errors(held_out=True, kernels_alone=True).mape
+@pytest.mark.parametrize(
+    ("engine", "bar"),
+    [(VLLM, 4.5), (TRTLLM, 6.5), (OLD_VLLM, 3)],
+    ids=lambda each: str(getattr(each, "name", "")),
+)
+def test_held_out_runs_are_predicted(engine: Engine, bar: float) -> None:
+    runs, _, _ = runs_of(engine, shared_data("serving").parent)
+    errors = (runs.simulate(runs.overhead) / runs.measured - 1)[runs.held_out]
+    assert len(errors) >= 6
+    assert 100 * np.abs(errors).mean() <= bar
 
 
+def test_the_shipped_terms_say_what_they_are_off() -> None:
+    for engine in ENGINES:
+        said = yaml.safe_load((CONF / "engine_overhead" / f"{engine.name}.yaml").read_text())
+        told = said["provenance"]
+        assert told["held_out"]["mape"] < told["held_out_kernels_alone"]["mape"]
+        for name, (low, high) in told["intervals"].items():
+            assert low <= said[name] <= high
+
+
+def test_batches_leave_out_what_their_kv_does_not_hold() -> None:
+    points = batches(shared_data("serving").parent)
+    kv_tokens = 334_944
+    assert all(point.concurrency * (point.isl + point.osl) <= kv_tokens for point in points.points)
+    assert len(points.points) == 31
+    assert {point.line for point in points.points} <= set(range(2, 35))
+
+
+def test_where_there_are_no_runs_that_is_said(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="there is no such file"):
+        fit_overheads(tmp_path, tmp_path)
+    with pytest.raises(SourceError, match=BATCHES.name):
+        replace(OLD_VLLM).read(tmp_path)
+
+
+@pytest.mark.slow
 def test_refitting_gives_what_is_shipped(tmp_path: Path) -> None:
-    data = shared_data("serving").parent
-    for path in fit_overheads(data, tmp_path):
+    for path in fit_overheads(shared_data("serving").parent, tmp_path):
         fitted, shipped = (
             yaml.safe_load(one.read_text()) for one in (path, CONF / "engine_overhead" / path.name)
         )
-        terms = ("step_s", "sequence_s", "prefill_factor")
-        assert [fitted[name] for name in terms] == pytest.approx([shipped[name] for name in terms], rel=0.005)
+        assert [fitted[name] for name in TERMS] == pytest.approx([shipped[name] for name in TERMS], rel=0.005)
         for name in ("model", "gpu", "ranges"):
             assert fitted[name] == shipped[name]
-
-
-def test_the_range_is_of_the_runs_that_were_fitted() -> None:
-    rows = made(1e-3, 2e-5, 1.1)
-    rows.loc[(rows.tp_size == 4) & (rows.concurrency == 64), "concurrency"] = 65
-    said = yaml.safe_load(Fit.of(VLLM, rows).text())
-    assert said["ranges"] == {"sequences": [4, 64]}
-    assert (said["model"], said["gpu"]) == ("qwen3-32b", "h100-sxm")

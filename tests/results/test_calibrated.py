@@ -56,7 +56,7 @@ def test_a_gpu_of_ones_own_is_scaled_from_the_nearest_and_every_summary_says_so(
     """A third of an H200's bandwidth: steps take longer, and count as outside of what was fitted."""
     (tmp_path / "gpu").mkdir()
     slower = {"hbm_bytes_per_s": 1.6e12, "nvlink_bytes_per_s": 3e11}
-    said = {"defaults": ["h200-sxm", "_self_"], "name": "my-gpu", **slower}
+    said = {"defaults": ["h200-sxm", "_self_"], "name": "my-gpu", "profile_of": None, **slower}
     (tmp_path / "gpu" / "my-gpu.yaml").write_text(yaml.safe_dump(said))
     scenario = load("gpu=my-gpu", "workload.requests=50", config_dir=tmp_path)
     result = run(scenario)
