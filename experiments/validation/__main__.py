@@ -1,6 +1,6 @@
 """Compare servesim with every set of measured runs, and write the tables of the answer.
 
-Usage: python -m experiments.validation DATA     the folder with the sets; some minutes
+Usage: python -m experiments.validation DATA [--pages DIR]     DATA is the folder with the sets; some minutes
 """
 
 from __future__ import annotations
@@ -26,8 +26,14 @@ def main(arguments: list[str]) -> int:
     """Make the comparison, and write what it found into the answer."""
     parser = argparse.ArgumentParser(prog="python -m experiments.validation", description=__doc__)
     parser.add_argument("data", type=Path, metavar="DATA")
-    data = parser.parse_args(arguments).data
-    found = list(parts(data))
+    parser.add_argument("--pages", type=Path, default=Path("validation"))
+    asked = parser.parse_args(arguments)
+    found = list(parts(asked.data))
+    for part in found:
+        for name, page in part.pages.items():
+            folder = asked.pages / name
+            folder.mkdir(parents=True, exist_ok=True)
+            page.write(folder / "index.html")
     lines = list(headline(found))
     print(*lines, sep="\n")
     write(HERE / "README.md", "\n".join(lines))

@@ -9,6 +9,7 @@ import pandas as pd
 
 from calibration.overhead import ENGINES, OWN_CONF, Engine
 from experiments.validation.score import KERNELS_ALONE, Errors, Part, Score
+from servesim.report.validation.points import points_page
 from servesim.validate.closed_loop import Simulated, simulate_points
 
 TPOT, TTFT = ("tpot", "mean"), ("ttft", "mean")
@@ -30,11 +31,14 @@ def closed_loops(data: Path) -> Iterator[Part]:
 
 def closed_loop(engine: Engine, data: Path) -> Part:
     """Return how the runs of an engine compare."""
-    rows, bare = (
-        table(simulate_points(engine.read(data), [*engine.overrides, *terms], config_dir=OWN_CONF))
-        for terms in ((f"engine_overhead={engine.name}",), (f"engine_overhead={engine.name}", *KERNELS_ALONE))
+    points, own = (
+        engine.read(data),
+        [*engine.overrides, "cluster.replicas=1", f"engine_overhead={engine.name}"],
     )
-    rows["kernels"] = bare.simulated
+    found, bare = (
+        simulate_points(points, [*own, *terms], config_dir=OWN_CONF) for terms in ((), KERNELS_ALONE)
+    )
+    rows = table(found).assign(kernels=table(bare).simulated)
     held_out = rows.astype(str)[list(engine.held_out)].eq(pd.Series(engine.held_out)).all(axis=1)
     name = NAMES[engine.name]
     said = ", ".join(f"{key} {value}" for key, value in engine.held_out.items())
@@ -51,7 +55,7 @@ def closed_loop(engine: Engine, data: Path) -> Part:
     if engine.name == "vllm-0.12":
         scores.append(score(rows[rows.metric == "ttft"], name, "vllm-0.12: fitted on TPOT alone", None))
         tables["The row whose KV runs out (ms)"] = full(rows)
-    return Part(name, scores, tables)
+    return Part(name, scores, tables, {engine.name: points_page(found, found.scenario.as_dict(), [])})
 
 
 def table(simulated: Simulated) -> pd.DataFrame:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from servesim.report.page import Page
+
 #: Overrides that leave an engine nothing but its kernels: no term that was fitted on any run.
 KERNELS_ALONE = (
     "engine_overhead.step_s=0",
@@ -70,11 +72,12 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """What one set of measured runs says: its name among the headings, its scores, and tables of all rows."""
+    """What one set of measured runs says: its name, its scores, the tables of all rows, and pages."""
 
     name: str
     scores: Sequence[Score]
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    pages: dict[str, Page] = field(default_factory=dict)
 
 
 def headline(parts: Iterable[Part]) -> Iterator[str]:
