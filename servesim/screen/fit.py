@@ -6,18 +6,16 @@ from collections.abc import Iterator
 
 from rich.console import Console, RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from servesim.check import listed
-from servesim.screen.console import print_lines
 from servesim.screen.errors import share, signed_percent, title_of
 from servesim.screen.figures import counted
+from servesim.screen.validation import columns, print_parts
 from servesim.validate.closed_loop import Scores
-from servesim.validate.fit import TERMS
 from servesim.validate.terms import FittedTerms
 
 #: How a term is shown: its unit, and what it is multiplied with for that.
-_UNITS = {"step_s": ("ms", 1e3), "sequence_s": ("us", 1e6), "prefill_factor": ("", 1.0)}
+_UNITS = {"step_s": ("ms", 1e3), "sequence_s": ("us", 1e6), "prefill_factor": ("times", 1.0)}
 
 
 def print_fit(found: FittedTerms, source: str, split: str, files: str, out: Console) -> None:
@@ -30,33 +28,22 @@ def print_fit(found: FittedTerms, source: str, split: str, files: str, out: Cons
         ("Doubts", doubts),
         ("Files", files),
     ]
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column()
-    for heading, content in parts:
-        grid.add_row(heading, Text(content) if isinstance(content, str) else content)
-    print_lines(out, grid)
+    print_parts(parts, out)
 
 
 def _terms(found: FittedTerms) -> Table:
-    table = _table("", "", "from", "fitted", "95% interval")
+    table = columns("", "before", "fitted", "95% interval", "")
     for name, term in found.fit.terms.items():
         unit, scale = _UNITS[name]
         before = scale * getattr(found.runs.overhead, name)
         ends = f"[{scale * term.low:.4g}, {scale * term.high:.4g}]"
-        value = f"{scale * term.value:.4g} {unit}".rstrip()
-        table.add_row(name, TERMS[name].about, f"{before:.4g}", value, ends)
+        table.add_row(name, f"{before:.4g}", f"{scale * term.value:.4g}", ends, unit)
     return table
 
 
 def _errors(found: FittedTerms) -> Table:
-    table = _table(
-        listed((title_of(each).partition(" (")[0] for each in found.runs.figures), "or"),
-        "n",
-        "MAPE",
-        "MdAPE",
-        "bias",
-    )
+    figures = listed((title_of(each).partition(" (")[0] for each in found.runs.figures), "or")
+    table = columns(figures, "n", "MAPE", "MdAPE", "bias")
     for name, scores in _scores(found):
         if scores.n:
             row = (share(scores.mape), share(scores.mdape), signed_percent(scores.bias))
@@ -69,10 +56,3 @@ def _scores(found: FittedTerms) -> Iterator[tuple[str, Scores]]:
     yield "held out", found.held_out
     yield f"held out, with {found.runs.overhead.name}", found.held_out_before
     yield "held out, kernels alone", found.held_out_kernels_alone
-
-
-def _table(*headings: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="", show_edge=False)
-    for index, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if index > 1 else "left", no_wrap=True)
-    return table
