@@ -152,7 +152,7 @@ def test_every_key_that_is_told_exists() -> None:
     scheduler = re.search(r"`(scheduler\.max_num_seqs.*)` \| as in vLLM", README)
     assert scheduler is not None
     names = re.findall(r"\.(\w+)`", f"{scheduler[1]}`")
-    assert len(names) == 8
+    assert len(names) == 9
     assert main([*keys, "--cfg", "job"]) == 0
     with pytest.raises(ConfigError) as caught:
         load(*(f"scheduler.{name}=wrong" for name in names))
