@@ -29,7 +29,7 @@ def test_terms_of_measured_runs() -> None:
         for path in sorted((CONF / group).glob("*.yaml"))
         if "provenance:" in path.read_text()
     ]
-    assert len(files) == 4
+    assert len(files) == 5
     assert [line for line in term_table(files) if line not in README] == []
 
 
