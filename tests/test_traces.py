@@ -160,6 +160,22 @@ def test_bad_rows_are_told_with_their_lines(trace: Path, capsys: pytest.CaptureF
     assert "FILE, line 6, input_tokens = '0': must be a whole number from 1" in capsys.readouterr().err
 
 
+def test_a_page_must_be_called_one_and_its_folder_is_made(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["trace", str(trace), "--out", str(trace.with_name("c.png"))]) == 1
+    assert "must end in .html or .htm: what is written is a page" in capsys.readouterr().err
+    assert not trace.with_name("c.png").exists()
+    for name in ("new/folder/c.html", "d.HTM"):
+        assert main(["trace", str(trace), "--out", str(trace.parent / name)]) == 0
+        assert (trace.parent / name).exists()
+
+
+def test_a_timeline_must_be_called_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", str(folder), "--out", str(folder / "t.html")]) == 1
+    assert "must end in .json: what is written is a timeline" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_a_browser_draws_a_trace(mode: str, tmp_path: Path, open_page: Open) -> None:
     path = shared_data("traces", "mooncake_synthetic.jsonl.gz")
