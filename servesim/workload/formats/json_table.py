@@ -10,7 +10,7 @@ from servesim.check import listed
 from servesim.workload.formats.chunk import gathered, recording
 from servesim.workload.formats.faults import Faults, refuse
 from servesim.workload.formats.field import BLOCKS_RULE, Field, ids, moment, tokens
-from servesim.workload.formats.json_chunk import Placed, chunks, of_lines
+from servesim.workload.formats.json_chunk import Placed, chunks, of_source
 from servesim.workload.formats.options import Options
 from servesim.workload.formats.recording import Recording
 from servesim.workload.formats.source import Source
@@ -49,11 +49,11 @@ class JsonTable:
         return all(set(known) & set(names) for known in needed) or bool(set(refused) & set(names))
 
     def read(self, source: Source, options: Options) -> Recording:
-        """Read a file with an object in each line; no option concerns it.
+        """Read a file with an object in each line, or with one list of them; no option concerns it.
 
         Raises ConfigError with every bad value and its line (the first 20 of them, then their number).
         """
-        return self.gather(of_lines(source.lines()), source.name)
+        return self.gather(of_source(source), source.name)
 
     def gather(
         self,

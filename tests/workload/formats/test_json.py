@@ -62,6 +62,60 @@ def test_lines_that_are_no_objects_are_refused(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("format", ["auto", "mooncake"])
+def test_two_objects_in_a_line_are_told_as_such(format: str, tmp_path: Path) -> None:
+    text = 2 * f"{json.dumps(GOOD)} {json.dumps(GOOD)}\n"
+    assert refusals(tmp_path / "t", text, format) == [
+        f"path, line {line}: must be a JSON object and nothing behind it: each object needs a line of its own"
+        for line in (1, 2)
+    ]
+
+
+def test_a_list_of_records_is_read_as_the_lines_are(tmp_path: Path) -> None:
+    for name, sample in SAMPLES.items():
+        if sample.text.startswith("{") and sample.format != "vllm_bench":
+            records = [json.loads(line) for line in sample.text.splitlines() if line]
+            (tmp_path / "list").write_text("\n" + json.dumps(records, indent=1))
+            (tmp_path / "lines").write_text(sample.text)
+            found, wanted = read(tmp_path / "list"), read(tmp_path / "lines")
+            assert found.format == sample.format, name
+            assert found.time_ns.tolist() == wanted.time_ns.tolist()
+            assert found.output_tokens.tolist() == sample.outputs
+            assert found.remarks == wanted.remarks
+
+
+def test_bad_records_of_a_list_are_refused_with_their_places(tmp_path: Path) -> None:
+    text = json.dumps([GOOD, GOOD | {"input_length": 0}, 3])
+    assert [each.partition(" = ")[0] for each in refusals(tmp_path / "t", text)] == [
+        "path, record 2, input_length",
+        "path, record 3",
+    ]
+    [cut] = refusals(tmp_path / "t", text[:-1])
+    assert cut.endswith("must be a JSON list of objects, but ends before its list does")
+    [unknown] = refusals(tmp_path / "t", '[{"prompt": "x"}]')
+    assert "has none of the known layouts" in unknown
+
+
+@pytest.mark.parametrize(
+    ("change", "format", "unit"),
+    [({"timestamp": 12}, "mooncake", "ms"), ({"timestamp": 12.0}, "vllm_timed", "seconds")],
+)
+def test_a_unit_of_time_that_nothing_but_the_times_says_is_doubted(
+    change: dict[str, object], format: str, unit: str, tmp_path: Path
+) -> None:
+    """A prompt of 16 tokens or fewer is one block of either size."""
+    for more in ({}, {"hash_ids": [7]}):
+        record = {"input_length": 9, "output_length": 1} | change | more
+        (tmp_path / "t").write_text(lines(record))
+        recording = read(tmp_path / "t")
+        assert recording.format == format
+        assert f"times taken for {unit} by their" in recording.remarks[1]
+        assert len(read(tmp_path / "t", format).remarks) == 0
+    (tmp_path / "t").write_text(lines(record | {"input_length": 17, "hash_ids": [7, 8]}))
+    assert read(tmp_path / "t").format == "vllm_timed"
+    assert not any("taken for" in remark for remark in read(tmp_path / "t").remarks)
+
+
 def test_deep_nesting_is_refused(tmp_path: Path) -> None:
     [found] = refusals(tmp_path / "t", lines(GOOD) + "[" * 100_000 + "\n")
     assert found == "path, line 2: must be a JSON object"
@@ -80,13 +134,13 @@ def test_bad_values_are_listed_up_to_20_and_the_rest_counted(tmp_path: Path) -> 
     assert problems[20].endswith("17,980 more values are wrong")
 
 
-@given(st.lists(st.sampled_from(["good", "zero", "text", "list", ""]), min_size=1, max_size=30))
+@given(st.lists(st.sampled_from(["good", "zero", "text", "number", ""]), min_size=1, max_size=30))
 def test_every_line_is_read_or_refused(kinds: list[str]) -> None:
     texts = {
         "good": json.dumps(GOOD),
         "zero": json.dumps(GOOD | {"input_length": 0}),
         "text": "x",
-        "list": "[]",
+        "number": "3",
         "": "",
     }
     bad = [line for line, kind in enumerate(kinds, start=1) if kind not in ("good", "")]
@@ -170,6 +224,8 @@ def test_a_result_without_its_requests_is_refused(
         ("[", "must be a JSON list of conversations, but is not JSON"),
         ("[]", "has no request in it"),
         ('[{"conversations": []} {}]', "must be a JSON list of conversations, but has '{' between items"),
+        ('[{"conversations": []}] [', "must be a JSON list of conversations, but has '[' behind its list"),
+        ("[] 1", "must be a JSON list of conversations, but has '1' behind its list"),
         ('[{"conversations": []}', "must be a JSON list of conversations, but ends before its list does"),
         (
             json.dumps([conversation("hi", "ho")]),
