@@ -145,8 +145,13 @@ def _read(options: argparse.Namespace) -> Recording:
 
 def _windowed(recording: Recording, options: argparse.Namespace) -> Recording:
     """Return the requests from ``--start`` up to ``--end``, in seconds after the earliest."""
-    if options.start is None and options.end is None:
+    asked = {f"--{name}": getattr(options, name) for name in ("start", "end")}
+    given = {name: value for name, value in asked.items() if value is not None}
+    if not given:
         return recording
+    if not recording.timed:
+        message = "chooses requests by their times, and the file has none"
+        raise ConfigError([Problem(name, value, message) for name, value in given.items()])
     elapsed_s = (recording.time_ns - recording.time_ns.min()) / 1e9
     inside = (elapsed_s >= (options.start or 0.0)) & (
         elapsed_s < (inf if options.end is None else options.end)

@@ -154,6 +154,14 @@ def test_bad_input_is_refused(
     assert words in capsys.readouterr().err
 
 
+def test_a_file_without_times_has_no_window(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace.write_text("input_tokens,output_tokens\n20,3\n5,1\n")
+    assert main(["trace", str(trace), "--start", "0", "--end", "1"]) == 1
+    said = capsys.readouterr().err
+    assert "--start = 0.0: chooses requests by their times, and the file has none" in said
+    assert "--end = 1.0: chooses requests" in said
+
+
 def test_bad_rows_are_told_with_their_lines(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace.write_text(trace.read_text() + "40,0,1\n")
     assert main(["trace", str(trace)]) == 1
