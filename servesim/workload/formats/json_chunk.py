@@ -11,6 +11,7 @@ from typing import Any
 
 from servesim.check import Problem
 from servesim.workload.batch import BATCH_ROWS
+from servesim.workload.formats.faults import Recurring
 from servesim.workload.formats.field import Field
 from servesim.workload.formats.json_array import items, read_items
 from servesim.workload.formats.source import Source
@@ -47,7 +48,7 @@ class JsonChunk:
             raise ValueError
         return [each.get(field.name) for each in objects]
 
-    def problems(self, fields: Sequence[Field]) -> Iterator[Problem]:
+    def problems(self, fields: Sequence[Field]) -> Iterator[Problem | Recurring]:
         """Yield what is wrong, with its place."""
         for place, value in self._placed:
             where = f"path, {place}"
@@ -57,12 +58,23 @@ class JsonChunk:
             if not isinstance(value, dict):
                 yield Problem(where, value, "must be a JSON object")
                 continue
-            yield from (
-                Problem(f"{where}, {key}", None, self._refused[key]) for key in self._refused if key in value
-            )
-            for field in fields:
-                if not field.accepts(value.get(field.name)):
-                    yield Problem(f"{where}, {field.name}", value.get(field.name), field.rule)
+            if refused := [key for key in self._refused if key in value]:
+                yield from (self._refusal(key, place) for key in refused)
+                continue
+            yield from _of_object(value, place, fields)
+
+    def _refusal(self, key: str, place: str) -> Recurring:
+        why = self._refused[key]
+        return Recurring(place, f"has {key}, and {why}", Problem(f"path, {place}, {key}", None, why))
+
+
+def _of_object(value: dict[str, Any], place: str, fields: Sequence[Field]) -> Iterator[Problem | Recurring]:
+    """Yield what is wrong with the fields of an object."""
+    for field in fields:
+        if not field.accepts(value.get(field.name)):
+            problem = Problem(f"path, {place}, {field.name}", value.get(field.name), field.rule)
+            absent = Recurring(place, f"has no {field.name}, which {field.rule}", problem)
+            yield problem if field.name in value else absent
 
 
 def chunks(placed: Iterable[Placed], refused: dict[str, str]) -> Iterator[JsonChunk]:

@@ -155,6 +155,37 @@ def test_every_line_is_read_or_refused(kinds: list[str]) -> None:
             assert read(path, "mooncake").size == kinds.count("good")
 
 
+def test_a_key_that_no_object_has_is_told_once(tmp_path: Path) -> None:
+    agent = {"session": 1, "timestamp": 0}
+    found = refusals(tmp_path / "t", lines(*[agent] * 9000), "mooncake")
+    assert found == [
+        f"path = '{tmp_path / 't'}': has no {key}, which must be a whole number from {least} {TOKENS}: "
+        "9,000 times, line 1, line 2, line 3 and 8,997 more"
+        for key, least in (("input_length", 1), ("output_length", 0))
+    ]
+
+
+def test_a_key_that_two_objects_lack_is_told_with_both_lines(tmp_path: Path) -> None:
+    less = {key: value for key, value in GOOD.items() if key != "output_length"}
+    [found] = refusals(tmp_path / "t", lines(GOOD, less, GOOD, less))
+    assert found.endswith(": 2 times, line 2 and line 4")
+
+
+def test_a_label_that_is_in_no_line_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text(lines(GOOD, GOOD, GOOD))
+    with pytest.raises(
+        ConfigError, match=r"1 problem in .*\n.*has no when, which must be a number .*3 times"
+    ):
+        read(tmp_path / "t", timed_trace=TimedTrace(label_timestamp="when"))
+
+
+def test_the_requests_of_many_agents_are_refused_once(tmp_path: Path) -> None:
+    agent = {"session_id": "s", "sub_requests": [], "arrival_time_ns": 0}
+    [found] = refusals(tmp_path / "t", lines(agent, agent))
+    assert "has sub_requests, and agents are not modelled yet" in found
+    assert found.endswith("2 times, line 1 and line 2")
+
+
 def test_times_in_whole_units_are_exact(tmp_path: Path) -> None:
     (tmp_path / "t").write_text(lines(GOOD | {"timestamp": 8_999_999_999_999}))
     assert read(tmp_path / "t").time_ns.tolist() == [8_999_999_999_999_000_000]
@@ -206,7 +237,7 @@ def test_requests_of_agents_are_refused_by_name(tmp_path: Path) -> None:
         ({"input_lens": [1], "output_lens": 3}, "must have lists of output_lens"),
         ({"input_lens": [1], "output_lens": [1, 2]}, "not 1 input_lens and 2 output_lens"),
         ({"input_lens": [0], "output_lens": [1]}, "path, request 1, input_lens = 0: must be a whole number"),
-        ({"input_lens": [1], "output_lens": [1], "errors": ["no"]}, "left out 1 failed requests"),
+        ({"input_lens": [1], "output_lens": [1], "errors": ["no"]}, "1 failed requests left out"),
     ],
 )
 def test_a_result_without_its_requests_is_refused(
