@@ -114,6 +114,21 @@ def _problems(options: argparse.Namespace) -> Iterator[Problem]:
         yield Problem("--out", None, f"is missing: the file to be written as {options.to}")
     for problem in problems(_told(options)):
         yield replace(problem, path=_flag(problem.path))
+    if options.path.is_dir():
+        yield from _for_files_only(options)
+
+
+def _for_files_only(options: argparse.Namespace) -> Iterator[Problem]:
+    """Yield the options that say how a file is read: the folder of a run says it itself."""
+    defaults = vars(_parser().parse_args([]))
+    for name in (
+        "format",
+        "tokenizer",
+        "characters_per_token",
+        *(f"timed_trace_{each}" for each in asdict(TimedTrace())),
+    ):
+        if (value := getattr(options, name)) != defaults[name]:
+            yield Problem(_flag(name), value, "is for the file of a trace, not for the folder of a run")
 
 
 def _misplaced(options: argparse.Namespace) -> Iterator[Problem]:
@@ -131,16 +146,20 @@ def _misplaced(options: argparse.Namespace) -> Iterator[Problem]:
 
 
 def _read(options: argparse.Namespace) -> Recording:
-    """Return the recording of the file; what is wrong with it is told as it was given."""
+    """Return the recording of the file; what is wrong with it is told of the file, or of an option."""
     try:
         return read(options.path, options.format, **vars(_told(options)))
     except ConfigError as error:
-        found = (problem.path.partition(",") for problem in error.problems)
-        paths = [
-            f"{'FILE' if first == 'path' else _flag(first)}{comma}{rest}" for first, comma, rest in found
-        ]
-        pairs = zip(error.problems, paths, strict=True)
-        raise ConfigError([replace(problem, path=path) for problem, path in pairs]) from None
+        found = [replace(each, path=_place(each.path, options.path)) for each in error.problems]
+        raise ConfigError(found) from None
+
+
+def _place(path: str, file: Path) -> str:
+    """Return where a problem of :func:`read` is: in the file, in a line of it, or in an option."""
+    if path == "path":
+        return "FILE"
+    first, comma, rest = path.partition(",")
+    return f"{file if first == 'path' else _flag(first)}{comma}{rest}"
 
 
 def _windowed(recording: Recording, options: argparse.Namespace) -> Recording:

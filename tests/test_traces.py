@@ -120,6 +120,8 @@ def test_a_timed_trace_is_read_as_it_is_told(tmp_path: Path, capsys: pytest.Capt
     ("arguments", "words"),
     [
         ([], "FILE: is missing: a trace, or the folder"),
+        ([""], "FILE: is missing: a trace, or the folder"),
+        (["/dev/zero"], "FILE = '/dev/zero': is no regular file"),
         (["nowhere"], "FILE = 'nowhere': no such file"),
         (["{trace}", "{trace}"], "see servesim trace --help"),
         (["{trace}", "--to", "mooncake"], "--out: is missing: the file to be written as mooncake"),
@@ -162,10 +164,25 @@ def test_a_file_without_times_has_no_window(trace: Path, capsys: pytest.CaptureF
     assert "--end = 1.0: chooses requests" in said
 
 
+@pytest.mark.parametrize(
+    "option",
+    ["--format=azure", "--characters-per-token=5", "--tokenizer=t.json", "--timed-trace-sec-multiplier=2"],
+)
+@pytest.mark.parametrize("more", [[], ["--to", "native", "--out", "t.csv"]])
+def test_how_a_file_is_read_is_no_option_of_a_run(
+    option: str, more: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["trace", str(folder), option, *more]) == 1
+    said = capsys.readouterr().err
+    assert option.partition("=")[0] in said
+    assert "is for the file of a trace, not for the folder of a run" in said
+
+
 def test_bad_rows_are_told_with_their_lines(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace.write_text(trace.read_text() + "40,0,1\n")
     assert main(["trace", str(trace)]) == 1
-    assert "FILE, line 6, input_tokens = '0': must be a whole number from 1" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"{trace}, line 6, input_tokens = '0': must be a whole number from 1" in said
 
 
 def test_a_page_must_be_called_one_and_its_folder_is_made(

@@ -78,6 +78,8 @@ def opened(path: Path) -> Iterator[Source]:
     """
     name = str(path)
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):  # such as /dev/zero, which never ends
+            refuse(name, "is no regular file")
         with path.open("rb") as file:
             yield _source(path, file)
     except FileNotFoundError:
