@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from servesim import load, run
@@ -42,6 +43,30 @@ def test_a_trace_is_described(trace: Path, capsys: pytest.CaptureFixture[str]) -
     assert "tokens in 250 100" in said
     assert "Notes read as native: sent_s (s), input_tokens, output_tokens" in said
     assert "Prefixes" not in said
+
+
+@pytest.mark.parametrize("columns", [24, 40, 80, 100, 200])
+def test_no_number_is_cut(
+    columns: int, trace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    rows = "".join(f"{row},999999999,{987654321 + row}\n" for row in range(3))
+    trace.write_text(f"sent_s,input_tokens,output_tokens\n{rows}")
+    assert main(["trace", str(trace)]) == 0
+    printed = capsys.readouterr().out
+    assert "…" not in printed
+    assert max(map(len, printed.splitlines())) <= columns
+    if columns >= 80:
+        assert printed.count("999,999,999") >= 10
+        assert "987,654,321" in printed
+
+
+def test_two_requests_have_no_variation_of_gaps(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace.write_text("sent_s,input_tokens,output_tokens\n0,1,1\n4,1,1\n")
+    assert main(["trace", str(trace)]) == 0
+    said = told(capsys)
+    assert "4 s at 0.25/s, at most 0.25/s over 4 s" in said
+    assert "variation of the gaps - (Poisson: 1)" in said
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -208,7 +233,8 @@ def test_a_browser_draws_a_trace(mode: str, tmp_path: Path, open_page: Open) -> 
     opened = open_page(tmp_path / "page.html", mode)
     opened.check()
     [rate] = opened.named("requests/s")
-    assert sum(rate["y"][:-1]) * 10 == pytest.approx(3_993)  # bins of 10 s; the last level is drawn twice
+    gaps = sum(np.diff(rate["x"]) * 60 * rate["y"][:-1])  # minutes; the last level is drawn twice
+    assert gaps == pytest.approx(3_993 - 1)
 
 
 @pytest.mark.parametrize("name", ["azure_2023", "sharegpt", "native_csv", "mooncake_without_blocks"])
