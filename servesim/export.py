@@ -13,6 +13,7 @@ from typing import Any
 from servesim.arguments import Arguments
 from servesim.check import ConfigError, Problem, listed
 from servesim.files import in_one_go
+from servesim.outputs import overwritten
 from servesim.results.dialects.known import DIALECTS, PLAIN
 from servesim.results.dialects.sample import Sample
 from servesim.results.export import aiperf, vllm
@@ -43,8 +44,8 @@ servesim metrics RUN_FOLDER [options]: the metrics of a run as a benchmarking to
   --dialect NAME    vllm, aiperf, guidellm or inferencex (what the run was told to speak)
 """
 _FORMATS = ("vllm", "vllm-detailed", "aiperf")
-#: Files of a run folder that an export must not take the place of.
-_OF_A_RUN = ("summary.json", "config.yaml", "requests.parquet", "steps.parquet", "gaps.parquet")
+#: What an export is called in the folder of its run.
+_OWN = ("vllm.json", "vllm_detailed.json")
 _DATE = re.compile(r"[0-9]{8}-[0-9]{6}")
 
 
@@ -96,7 +97,6 @@ def export(arguments: Sequence[str]) -> int:
     runs = [_Saved.read(folder) for folder in options.folders]
     files = _aiperf(runs[0]) if options.to == "aiperf" else _vllm(runs, options.to, options.date)
     for path, parts in _placed(runs[0], options, files):
-        path.parent.mkdir(parents=True, exist_ok=True)
         with in_one_go(path) as place, place.open("w", encoding="utf-8", newline="") as file:
             file.writelines(parts)
         print(path)
@@ -137,8 +137,7 @@ def _wrong(folders: Sequence[Path], to: str | None, out: Path | None, date: str 
         yield Problem("--out", None, "is missing: the file that is to hold several runs")
     elif len(folders) > 1 and out is not None and out.is_dir():
         yield Problem("--out", str(out), "is a folder: name the file that is to hold several runs")
-    if out is not None and out.name in _OF_A_RUN and (out.parent / "requests.parquet").is_file():
-        yield Problem("--out", str(out), "is a file of the run itself")
+    yield from overwritten(out, folders, _OWN)
     if date is not None and to == "aiperf":
         yield Problem("--date", date, "goes with vllm and vllm-detailed")
     elif date is not None and not _DATE.fullmatch(date):

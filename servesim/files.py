@@ -11,7 +11,7 @@ from secrets import token_hex
 
 @contextmanager
 def in_one_go(path: Path) -> Iterator[Path]:
-    """Give the place of a file to be written, which then takes the place of ``path``.
+    """Give the place of a file to be written, which then takes the place of ``path``; its folder is made.
 
     Whoever reads ``path`` finds what was there before or all that is new, also when the writing ends early
     or two write at once. What is no regular file, such as a pipe, is written as it stands.
@@ -23,11 +23,12 @@ def in_one_go(path: Path) -> Iterator[Path]:
     special = target.exists() and not (target.is_file() or target.is_dir())
     beside = target if special else target.with_name(f".{os.getpid()}-{token_hex(4)}.{target.name}")
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         yield beside
         if not special:
             beside.replace(target)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
-        if not special:
+        if not special and target.parent.is_dir():
             beside.unlink(missing_ok=True)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from servesim.arguments import Arguments
 from servesim.check import ConfigError, Problem
+from servesim.outputs import misnamed, overwritten
 from servesim.screen.figures import counted
 from servesim.sweeps.study import Study
 from servesim.sweeps.sweep import STUDY
 from servesim.sweeps.table import NAME as TABLE
 from servesim.sweeps.table import read_table
+
+#: How the names of a page and of a timeline end.
+PAGE_ENDINGS, TIMELINE_ENDINGS = (".html", ".htm"), (".json",)
 
 _PAGE_HELP = """\
 servesim page RUN_FOLDER [options]: the charts of a run as one HTML page, which needs no network.
@@ -20,7 +24,7 @@ servesim page RUN_FOLDER [options]: the charts of a run as one HTML page, which 
   servesim page runs/2026-01-31_12-00-00      writes page.html into the folder
   servesim page sweeps/batching_frontier      writes index.html into the folder of a study, again
 
-  --out FILE          write the page there instead
+  --out FILE          write the page there instead; it ends in .html
   --config-dir DIR    where profiles of your own lie, if the run had one
 """
 
@@ -33,7 +37,7 @@ def page(arguments: Sequence[str]) -> int:
 
     """
     parser = Arguments("servesim page")
-    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("folder", nargs="?")
     parser.add_argument("--out", type=Path)
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("-cd", "--config-dir", type=Path)
@@ -41,9 +45,9 @@ def page(arguments: Sequence[str]) -> int:
     if options.help:
         print(_PAGE_HELP)
         return 0
-    folder = _folder(options)
-    if options.config_dir is not None and not options.config_dir.is_dir():
-        raise ConfigError([Problem("--config-dir", str(options.config_dir), "there is no such folder")])
+    if found := list(_problems(options)):
+        raise ConfigError(found)
+    folder = Path(options.folder)
     if (folder / TABLE).is_file():
         from servesim.report.frontier.page import write_page as write_sweep
 
@@ -85,8 +89,12 @@ def timeline(folder: Path, start: float | None, end: float | None, out: Path | N
     return 0
 
 
-def _folder(options: argparse.Namespace) -> Path:
-    if options.folder is None:
-        raise ConfigError([Problem("RUN_FOLDER", None, "is missing: the folder that a run has left")])
-    folder: Path = options.folder
-    return folder
+def _problems(options: argparse.Namespace) -> Iterator[Problem]:
+    """Yield what is wrong with the options, whatever is in the folder."""
+    if not options.folder:
+        yield Problem("RUN_FOLDER", None, "is missing: the folder that a run has left")
+        return
+    if options.config_dir is not None and not options.config_dir.is_dir():
+        yield Problem("--config-dir", str(options.config_dir), "there is no such folder")
+    yield from misnamed(options.out, PAGE_ENDINGS, "a page")
+    yield from overwritten(options.out, [Path(options.folder)], ("page.html", "index.html"))

@@ -14,6 +14,7 @@ import numpy as np
 from servesim import pictures
 from servesim.arguments import Arguments
 from servesim.check import ConfigError, Problem, listed, problems
+from servesim.outputs import misnamed, overwritten
 from servesim.screen.console import console
 from servesim.screen.figures import counted
 from servesim.screen.trace import print_trace
@@ -37,7 +38,7 @@ servesim trace RUN_FOLDER [options]: the timeline of a run, or its requests as a
 
   --start S           from this second on (the first request)
   --end S             up to this second (the end)
-  --out FILE          where to write the page, the trace or the timeline; .gz packs a trace
+  --out FILE          where to write the page (.html), the timeline (.json) or the trace (.gz packs it)
   --to FORMAT         {written}
                       (native: .csv, .jsonl or .parquet); what it cannot hold is told
   --format FORMAT     what FILE is, instead of finding out by what is in it:
@@ -60,9 +61,10 @@ def trace(arguments: Sequence[str]) -> int:
         written, known = (", ".join(formats) for formats in (WRITERS, FORMATS))
         print(_HELP.format(written=written, read=known))
         return 0
-    if options.path is None:
+    if not options.path:
         raise ConfigError([Problem("FILE", None, "is missing: a trace, or the folder that a run has left")])
-    if found := list(_problems(options)):
+    options.path = Path(options.path)
+    if found := [*_problems(options), *_misplaced(options)]:
         raise ConfigError(found)
     if options.path.is_dir():
         return _of_a_run(options)
@@ -75,7 +77,7 @@ def trace(arguments: Sequence[str]) -> int:
 
 def _parser() -> Arguments:
     parser = Arguments("servesim trace")
-    parser.add_argument("path", type=Path, nargs="?")
+    parser.add_argument("path", nargs="?")
     parser.add_argument("--start", type=float)
     parser.add_argument("--end", type=float)
     parser.add_argument("--out", type=Path)
@@ -112,25 +114,63 @@ def _problems(options: argparse.Namespace) -> Iterator[Problem]:
         yield Problem("--out", None, f"is missing: the file to be written as {options.to}")
     for problem in problems(_told(options)):
         yield replace(problem, path=_flag(problem.path))
+    if options.path.is_dir():
+        yield from _for_files_only(options)
+
+
+def _for_files_only(options: argparse.Namespace) -> Iterator[Problem]:
+    """Yield the options that say how a file is read: the folder of a run says it itself."""
+    defaults = vars(_parser().parse_args([]))
+    for name in (
+        "format",
+        "tokenizer",
+        "characters_per_token",
+        *(f"timed_trace_{each}" for each in asdict(TimedTrace())),
+    ):
+        if (value := getattr(options, name)) != defaults[name]:
+            yield Problem(_flag(name), value, "is for the file of a trace, not for the folder of a run")
+
+
+def _misplaced(options: argparse.Namespace) -> Iterator[Problem]:
+    """Yield why what is asked for must not be written to ``--out``."""
+    own: tuple[str, ...] = ()
+    if options.to is not None:
+        yield from misnamed(options.out, (), "the trace")
+    elif options.path.is_dir():
+        own = ("timeline.json",)
+        yield from misnamed(options.out, pictures.TIMELINE_ENDINGS, "a timeline")
+    else:
+        yield from misnamed(options.out, pictures.PAGE_ENDINGS, "a page")
+    tokenizer = [Path(options.tokenizer)] if options.tokenizer else []
+    yield from overwritten(options.out, [options.path, *tokenizer], own)
 
 
 def _read(options: argparse.Namespace) -> Recording:
-    """Return the recording of the file; what is wrong with it is told as it was given."""
+    """Return the recording of the file; what is wrong with it is told of the file, or of an option."""
     try:
         return read(options.path, options.format, **vars(_told(options)))
     except ConfigError as error:
-        found = (problem.path.partition(",") for problem in error.problems)
-        paths = [
-            f"{'FILE' if first == 'path' else _flag(first)}{comma}{rest}" for first, comma, rest in found
-        ]
-        pairs = zip(error.problems, paths, strict=True)
-        raise ConfigError([replace(problem, path=path) for problem, path in pairs]) from None
+        found = [replace(each, path=_place(each.path, options.path)) for each in error.problems]
+        raise ConfigError(found) from None
+
+
+def _place(path: str, file: Path) -> str:
+    """Return where a problem of :func:`read` is: in the file, in a line of it, or in an option."""
+    if path == "path":
+        return "FILE"
+    first, comma, rest = path.partition(",")
+    return f"{file if first == 'path' else _flag(first)}{comma}{rest}"
 
 
 def _windowed(recording: Recording, options: argparse.Namespace) -> Recording:
     """Return the requests from ``--start`` up to ``--end``, in seconds after the earliest."""
-    if options.start is None and options.end is None:
+    asked = {f"--{name}": getattr(options, name) for name in ("start", "end")}
+    given = {name: value for name, value in asked.items() if value is not None}
+    if not given:
         return recording
+    if not recording.timed:
+        message = "chooses requests by their times, and the file has none"
+        raise ConfigError([Problem(name, value, message) for name, value in given.items()])
     elapsed_s = (recording.time_ns - recording.time_ns.min()) / 1e9
     inside = (elapsed_s >= (options.start or 0.0)) & (
         elapsed_s < (inf if options.end is None else options.end)

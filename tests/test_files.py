@@ -43,12 +43,19 @@ def test_two_writers_do_not_meet(tmp_path: Path) -> None:
 
 def test_an_error_names_the_file_that_was_meant(tmp_path: Path) -> None:
     (tmp_path / "folder" / "full").mkdir(parents=True)
-    for path in (tmp_path / "folder", tmp_path / "nowhere" / "x"):
+    (tmp_path / "file").write_text("x")
+    for path in (tmp_path / "folder", tmp_path / "file" / "x"):
         with pytest.raises(OSError) as caught, in_one_go(path) as beside:
             beside.write_text("x")
         assert caught.value.filename == str(path)
     with pytest.raises(OSError, match="no room"), in_one_go(tmp_path / "x"):
         raise OSError("no room")
+
+
+def test_the_folder_of_a_file_is_made(tmp_path: Path) -> None:
+    with in_one_go(tmp_path / "a" / "b" / "x") as beside:
+        beside.write_text("x")
+    assert (tmp_path / "a" / "b" / "x").read_text() == "x"
 
 
 def test_a_link_and_what_is_no_file_stay_what_they_are(tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ def test_a_timeline_has_a_stretch(folder: Path, capsys: pytest.CaptureFixture[st
     ("arguments", "words"),
     [
         (["page"], "RUN_FOLDER: is missing"),
+        (["page", ""], "RUN_FOLDER: is missing"),
         (["page", "nowhere"], "nowhere/summary.json: there is no such file"),
         (
             ["page", "{folder}", "--config-dir", "nowhere"],

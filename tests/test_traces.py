@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from servesim import load, run
@@ -42,6 +43,30 @@ def test_a_trace_is_described(trace: Path, capsys: pytest.CaptureFixture[str]) -
     assert "tokens in 250 100" in said
     assert "Notes read as native: sent_s (s), input_tokens, output_tokens" in said
     assert "Prefixes" not in said
+
+
+@pytest.mark.parametrize("columns", [24, 40, 80, 100, 200])
+def test_no_number_is_cut(
+    columns: int, trace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    rows = "".join(f"{row},999999999,{987654321 + row}\n" for row in range(3))
+    trace.write_text(f"sent_s,input_tokens,output_tokens\n{rows}")
+    assert main(["trace", str(trace)]) == 0
+    printed = capsys.readouterr().out
+    assert "…" not in printed
+    assert max(map(len, printed.splitlines())) <= columns
+    if columns >= 80:
+        assert printed.count("999,999,999") >= 10
+        assert "987,654,321" in printed
+
+
+def test_two_requests_have_no_variation_of_gaps(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace.write_text("sent_s,input_tokens,output_tokens\n0,1,1\n4,1,1\n")
+    assert main(["trace", str(trace)]) == 0
+    said = told(capsys)
+    assert "4 s at 0.25/s, at most 0.25/s over 4 s" in said
+    assert "variation of the gaps - (Poisson: 1)" in said
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -120,6 +145,8 @@ def test_a_timed_trace_is_read_as_it_is_told(tmp_path: Path, capsys: pytest.Capt
     ("arguments", "words"),
     [
         ([], "FILE: is missing: a trace, or the folder"),
+        ([""], "FILE: is missing: a trace, or the folder"),
+        (["/dev/zero"], "FILE = '/dev/zero': is no regular file"),
         (["nowhere"], "FILE = 'nowhere': no such file"),
         (["{trace}", "{trace}"], "see servesim trace --help"),
         (["{trace}", "--to", "mooncake"], "--out: is missing: the file to be written as mooncake"),
@@ -154,10 +181,49 @@ def test_bad_input_is_refused(
     assert words in capsys.readouterr().err
 
 
+def test_a_file_without_times_has_no_window(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace.write_text("input_tokens,output_tokens\n20,3\n5,1\n")
+    assert main(["trace", str(trace), "--start", "0", "--end", "1"]) == 1
+    said = capsys.readouterr().err
+    assert "--start = 0.0: chooses requests by their times, and the file has none" in said
+    assert "--end = 1.0: chooses requests" in said
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--format=azure", "--characters-per-token=5", "--tokenizer=t.json", "--timed-trace-sec-multiplier=2"],
+)
+@pytest.mark.parametrize("more", [[], ["--to", "native", "--out", "t.csv"]])
+def test_how_a_file_is_read_is_no_option_of_a_run(
+    option: str, more: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["trace", str(folder), option, *more]) == 1
+    said = capsys.readouterr().err
+    assert option.partition("=")[0] in said
+    assert "is for the file of a trace, not for the folder of a run" in said
+
+
 def test_bad_rows_are_told_with_their_lines(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace.write_text(trace.read_text() + "40,0,1\n")
     assert main(["trace", str(trace)]) == 1
-    assert "FILE, line 6, input_tokens = '0': must be a whole number from 1" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"{trace}, line 6, input_tokens = '0': must be a whole number from 1" in said
+
+
+def test_a_page_must_be_called_one_and_its_folder_is_made(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["trace", str(trace), "--out", str(trace.with_name("c.png"))]) == 1
+    assert "must end in .html or .htm: what is written is a page" in capsys.readouterr().err
+    assert not trace.with_name("c.png").exists()
+    for name in ("new/folder/c.html", "d.HTM"):
+        assert main(["trace", str(trace), "--out", str(trace.parent / name)]) == 0
+        assert (trace.parent / name).exists()
+
+
+def test_a_timeline_must_be_called_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", str(folder), "--out", str(folder / "t.html")]) == 1
+    assert "must end in .json: what is written is a timeline" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
@@ -167,7 +233,8 @@ def test_a_browser_draws_a_trace(mode: str, tmp_path: Path, open_page: Open) -> 
     opened = open_page(tmp_path / "page.html", mode)
     opened.check()
     [rate] = opened.named("requests/s")
-    assert sum(rate["y"][:-1]) * 10 == pytest.approx(3_993)  # bins of 10 s; the last level is drawn twice
+    gaps = sum(np.diff(rate["x"]) * 60 * rate["y"][:-1])  # minutes; the last level is drawn twice
+    assert gaps == pytest.approx(3_993 - 1)
 
 
 @pytest.mark.parametrize("name", ["azure_2023", "sharegpt", "native_csv", "mooncake_without_blocks"])

@@ -16,6 +16,7 @@ from servesim.workload.batch import FloatArray
 from servesim.workload.description import SHARES, Description, Lengths
 from servesim.workload.notes import YEAR_S
 
+_HEADINGS_WIDTH = len("Requests") + 4  # with what is between it and its content
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -24,21 +25,23 @@ def print_trace(name: str, description: Description, out: Console, page: Path | 
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column()
-    for heading, content in _sections(description, page):
+    for heading, content in _sections(description, page, out):
         grid.add_row(heading, Text(content) if isinstance(content, str) else content)
     print_lines(
         out, Text(f"{name}: a trace of {counted(description.recording.size, 'request')}", style="bold"), grid
     )
 
 
-def _sections(description: Description, page: Path | None) -> Iterator[tuple[str, RenderableType]]:
+def _sections(
+    description: Description, page: Path | None, out: Console
+) -> Iterator[tuple[str, RenderableType]]:
     """Yield a heading and its content, in the order of reading."""
     yield "Requests", requests_in_words(description)
     if description.recording.timed:
         yield "Times", times_in_words(description)
         if bars := _bars(description):
             yield "", bars
-    yield "Lengths", _lengths(description)
+    yield "Lengths", _lengths(description, out)
     if description.reuse is not None:
         yield "Prefixes", reuse_in_words(description)
     yield "Notes", "\n".join(notes(description)) or "none"
@@ -127,27 +130,39 @@ def _length_row(name: str, lengths: Lengths) -> list[str]:
     return [name, *map(number, values)]
 
 
-def _lengths(description: Description) -> RenderableType:
+def _lengths(description: Description, out: Console) -> Table:
+    """Return the table of lengths, on its side where the screen is too narrow for it."""
+    rows = [length_headings(), *length_rows(description)]
+    table = _table(rows)
+    if out.measure(table).maximum <= out.width - _HEADINGS_WIDTH:
+        return table
+    return _table([list(column) for column in zip(*rows, strict=True)])
+
+
+def _table(rows: list[list[str]]) -> Table:
+    """Return a table with the first row as its headings; what has no room goes on below, and is not cut."""
     table = Table(box=None, padding=(0, 1), pad_edge=False)
-    for column, heading in enumerate(length_headings()):
-        table.add_column(heading, justify="right" if column else "left", header_style="")
-    for row in length_rows(description):
+    for column, heading in enumerate(rows[0]):
+        table.add_column(
+            heading, justify="right" if column else "left", header_style="", overflow="fold", min_width=1
+        )
+    for row in rows[1:]:
         table.add_row(*row)
     return table
 
 
 def _bars(description: Description) -> str:
     """Return the rate over time as a row of bars."""
-    counts = description.per_bin()
-    if len(counts) < 2:
+    rates = description.rates_rps
+    if len(rates) < 2:
         return ""
-    stretches = [part.mean() for part in _parts(counts)]
+    stretches = [part.mean() for part in _parts(rates)]
     highest = max(stretches)
     return "".join(_BARS[round(level / highest * (len(_BARS) - 1))] for level in stretches)
 
 
-def _parts(counts: FloatArray) -> Iterator[FloatArray]:
+def _parts(rates: FloatArray) -> Iterator[FloatArray]:
     """Yield stretches of equal length, as many as a row has room for; the last may be shorter."""
-    width = -(-len(counts) // 60)
-    for start in range(0, len(counts), width):
-        yield counts[start : start + width]
+    width = -(-len(rates) // 60)
+    for start in range(0, len(rates), width):
+        yield rates[start : start + width]

@@ -20,7 +20,7 @@ _WIDTHS_S = (
 )
 _DAY_S = 86_400
 #: Bins of time, at most, and requests of a bin on average, at least.
-MOST_BINS, ENOUGH = 120, 10
+MOST_BINS, ENOUGH = 120, 4
 
 
 @dataclass(frozen=True)
@@ -103,27 +103,66 @@ class Description:
 
     @property
     def gap_scv(self) -> float | None:
-        """Return the squared coefficient of variation of the gaps: 0 a metronome, 1 Poisson, above bursty."""
+        """Return the squared coefficient of variation of the gaps: 0 a metronome, 1 Poisson, above bursty.
+
+        None where there are fewer than two gaps, or all of them are 0.
+        """
         gaps = np.diff(self.elapsed_s)
-        return float(gaps.var() / gaps.mean() ** 2) if self.span_s else None
+        return float(gaps.var() / gaps.mean() ** 2) if len(gaps) > 1 and self.span_s else None
 
     @property
     def bin_s(self) -> float:
-        """Return the width of a bin of time: ``MOST_BINS`` at most, with ``ENOUGH`` requests on average."""
+        """Return the width of a bin of time (seconds), the whole span where there is but one.
+
+        There are ``MOST_BINS`` at most, with ``ENOUGH`` requests on average.
+        """
         least = self.span_s / min(MOST_BINS, max(self.recording.size // ENOUGH, 1))
         days = float(ceil(least / _DAY_S) * _DAY_S)
-        return next((float(width) for width in _WIDTHS_S if width >= least), days)
+        width = next((float(width) for width in _WIDTHS_S if width >= least), days)
+        return min(width, self.span_s) or width
+
+    @property
+    def edges_s(self) -> FloatArray:
+        """Return where the bins begin, and where the last one ends: with the last request.
+
+        It takes what is left over, so that it is one to two widths long.
+        """
+        width = self.bin_s
+        edges: FloatArray = np.arange(self._bins + 1) * width
+        edges[-1] = self.span_s or width
+        return edges
 
     def per_bin(self, amounts: IntArray | None = None) -> FloatArray:
-        """Return the number of requests that come in each bin of time, or the sum of their amounts."""
-        place = (self.elapsed_s // self.bin_s).astype(np.int64)
-        found: FloatArray = np.bincount(place, weights=amounts).astype(np.float64)
+        """Return the number of requests that come in each bin of time, or the sum of their amounts.
+
+        A request that comes where two bins meet is in the earlier one.
+        """
+        times_ns = self.recording.time_ns - self.recording.time_ns[0]
+        place = ((times_ns - 1) // round(self.bin_s * 1e9)).clip(0, self._bins - 1)
+        found: FloatArray = np.bincount(place, weights=amounts, minlength=self._bins).astype(np.float64)
         return found
+
+    @property
+    def rates_rps(self) -> FloatArray:
+        """Return requests per second in each bin of time, as :attr:`rate_rps` counts them: by gaps that end.
+
+        Their mean, weighted with the lengths of the bins, is that rate.
+        """
+        counts = self.per_bin()
+        counts[0] -= 1  # no gap ends with the first request
+        rates: FloatArray = counts / np.diff(self.edges_s)
+        return rates
 
     @property
     def peak_rps(self) -> float:
         """Return the rate (requests per second) in the bin of time in which most come."""
-        return float(self.per_bin().max() / self.bin_s)
+        return float(self.rates_rps.max())
+
+    @property
+    def _bins(self) -> int:
+        """Return the number of bins, each of the width or, the last one, longer."""
+        span_ns = int(self.recording.time_ns[-1] - self.recording.time_ns[0])
+        return max(span_ns // round(self.bin_s * 1e9), 1)
 
 
 def _reuse(recording: Recording) -> Reuse | None:

@@ -100,17 +100,34 @@ class Trace:
         if self.end_s is not None and self.end_s <= self.start_s:
             yield Problem("end_s", self.end_s, f"must be above start_s, {self.start_s:g} (s)")
             return
-        if self.rate_rps is not None and self.at_once:
-            yield Problem("rate_rps", self.rate_rps, "does not go with at_once, which sends all at 0")
+        if found := list(self._at_odds()):
+            yield from found
             return
+        try:
+            timed, _ = self._recording.timed, self._reading
+        except ConfigError as error:
+            yield from error.problems
+            return
+        yield from () if timed else self._without_times()
+
+    def _at_odds(self) -> Iterator[Problem]:
+        """Yield the settings that do not go together, whatever is in the file."""
+        if self.at_once:
+            for name, unset in (("rate_rps", None), ("rate_scale", 1.0)):
+                if (value := getattr(self, name)) != unset:
+                    yield Problem(name, value, "does not go with at_once, which sends all at 0")
         if self.rate_rps is not None and self.duration_s is not None:
             message = "does not go with rate_rps, whose times are drawn; set requests instead"
             yield Problem("duration_s", self.duration_s, message)
-            return
-        try:
-            _ = self._reading
-        except ConfigError as error:
-            yield from error.problems
+
+    def _without_times(self) -> Iterator[Problem]:
+        """Yield the settings that nothing of a file without times can follow."""
+        if self.rate_scale != 1 and self.rate_rps is None and not self.at_once:
+            message = "has no rate to multiply: the file has no times, so all is sent at once; set rate_rps"
+            yield Problem("rate_scale", self.rate_scale, message)
+        if self.end_s is not None:
+            message = "cannot end a window: the file has no times; set requests instead"
+            yield Problem("end_s", self.end_s, message)
 
     @cached_property
     def _recording(self) -> Recording:

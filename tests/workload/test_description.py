@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from servesim.workload.description import MOST_BINS, Description
 from servesim.workload.formats import Recording, read
@@ -24,12 +25,40 @@ def test_every_request_and_token_is_in_one_bin(recording: Recording) -> None:
     assert description.per_bin().sum() == recording.size
     assert description.per_bin(description.recording.input_tokens).sum() == description.inputs.total
     assert len(description.per_bin()) <= MOST_BINS + 1
-    assert description.peak_rps * description.bin_s * len(description.per_bin()) >= recording.size * 0.999
+    assert len(description.per_bin()) == len(description.edges_s) - 1
+
+
+@given(recordings(step_ns=1))
+def test_the_rates_of_the_bins_have_the_mean_that_is_told(recording: Recording) -> None:
+    """So the peak is never below it; no bin is shorter than the width, the last one less than twice it."""
+    description = Description(recording)
+    widths = np.diff(description.edges_s)
+    assert widths.min() >= description.bin_s * (1 - 1e-9)
+    assert widths.max() <= 2 * description.bin_s * (1 + 1e-9)
+    if description.rate_rps is not None:
+        mean = np.average(description.rates_rps, weights=widths)
+        assert mean == pytest.approx(description.rate_rps, rel=1e-9)
+        assert description.peak_rps >= description.rate_rps * (1 - 1e-9)
+
+
+@given(st.lists(st.integers(0, 20_000), min_size=2, max_size=60))
+def test_the_peak_of_a_short_trace_is_at_least_its_mean(times_ms: list[int]) -> None:
+    description = timed([time / 1000 for time in times_ms])
+    if description.rate_rps is not None:
+        assert description.peak_rps >= description.rate_rps * (1 - 1e-9)
+
+
+def test_a_short_trace_has_several_bins() -> None:
+    """29 requests in 12.6 s: bins of 2 s, the last one of 2.6 s."""
+    description = timed(np.linspace(0, 12.6, 29).tolist())
+    assert description.edges_s.tolist() == pytest.approx([0, 2, 4, 6, 8, 10, 12.6])
+    assert description.per_bin().sum() == 29
 
 
 def test_a_metronome_has_no_variation() -> None:
     description = timed([0.0, 0.5, 1.0, 1.5, 2.0])
     assert (description.rate_rps, description.gap_scv, description.span_s) == (2.0, 0.0, 2.0)
+    assert timed([0.5 * number for number in range(100)]).rates_rps.tolist() == [2.0] * 24
 
 
 def test_poisson_arrivals_have_a_squared_coefficient_of_variation_of_1() -> None:
@@ -45,11 +74,16 @@ def test_one_moment_has_no_rate() -> None:
     assert (description.rate_rps, description.gap_scv, description.same_time) == (None, None, 1)
 
 
+def test_one_gap_has_no_variation_to_be_told() -> None:
+    assert timed([0.0, 3.0]).gap_scv is None
+    assert timed([0.0, 3.0, 6.0]).gap_scv == 0.0
+
+
 def test_the_peak_is_that_of_the_fullest_bin() -> None:
     """Two in each of 60 seconds, and three more in one."""
     description = timed([*np.arange(0, 60, 0.5), 30.2, 30.3, 30.4])
-    assert description.bin_s == 5.0
-    assert description.peak_rps == (10 + 3) / 5.0
+    assert description.bin_s == 2.0
+    assert description.peak_rps == (4 + 3) / 2.0
 
 
 def test_a_week_has_bins_that_a_clock_shows() -> None:

@@ -66,7 +66,7 @@ def test_the_rate_is_multiplied(path: str) -> None:
 
 
 def test_all_at_once_keeps_the_order_and_the_window_of_the_recording(path: str) -> None:
-    trace = Trace(path, at_once=True, start_s=15, rate_scale=2, duration_s=1.0)
+    trace = Trace(path, at_once=True, start_s=15, duration_s=1.0)
     check(trace)
     assert sent(trace).sent_s.tolist() == [0.0] * 8
     assert sent(trace).input_tokens.tolist() == list(range(3, 11))
@@ -189,6 +189,9 @@ def test_nothing_done_is_not_talked_about() -> None:
         ({"rate_rps": 0}, "workload.rate_rps = 0: must be at least 1e-09"),
         ({"rate_rps": 1e-9}, "workload.rate_rps = 1e-09: stretches the trace to 1e.10 s"),
         ({"rate_rps": 1, "duration_s": 5}, "workload.duration_s = 5: does not go with rate_rps"),
+        ({"rate_rps": 1, "at_once": True}, "workload.rate_rps = 1: does not go with at_once, which"),
+        ({"rate_scale": 2, "at_once": True}, "workload.rate_scale = 2: does not go with at_once, which"),
+        ({"rate_scale": 2, "rate_rps": 1, "at_once": True}, "2 problems in the input"),
         ({"tokenizer": "x.json"}, "workload.tokenizer = 'x.json': is for traces in the format sharegpt, not"),
         (
             {"timed_trace": TimedTrace(512)},
@@ -272,6 +275,24 @@ def test_a_file_without_times_is_sent_at_once_or_at_a_rate(tmp_path: Path) -> No
     ]
     assert "no times in the file: Poisson at 2/s" in at_a_rate.notes.lines()
     assert len(set(sent(at_a_rate).sent_s)) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rate_scale": 2}, "workload.rate_scale = 2: has no rate to multiply: the file has no times"),
+        ({"end_s": 9}, "workload.end_s = 9: cannot end a window: the file has no times"),
+        ({"end_s": 9, "rate_rps": 1}, "workload.end_s = 9: cannot end a window"),
+        ({"start_s": 9}, "workload.start_s = 9: no row is in the window"),
+    ],
+)
+def test_what_a_file_without_times_cannot_follow_is_refused(
+    settings: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "t").write_text("num_prefill_tokens,num_decode_tokens\n10,3\n20,0\n")
+    with pytest.raises(ConfigError, match=message):
+        check(Trace(str(tmp_path / "t"), **settings), "workload")
+    check(Trace(str(tmp_path / "t"), rate_rps=1, rate_scale=2), "workload")
 
 
 def test_rows_that_are_no_requests_are_counted(tmp_path: Path) -> None:

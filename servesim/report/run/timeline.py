@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from servesim.check import ConfigError, Problem
+from servesim.files import in_one_go
 from servesim.report.run.saved import Run
 
 #: Leaps and requests of a file: each is some 4 to 10 events, and Perfetto still opens it at once.
@@ -90,7 +91,7 @@ def with_finish(run: Run) -> pd.DataFrame:
 def _write(path: Path, window: Window, events: Iterable[Event]) -> None:
     """Write one event a line, so that the file can also be searched."""
     head = json.dumps({"displayTimeUnit": "ms", "otherData": window._asdict()})
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with in_one_go(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
         file.write(head[:-1] + ', "traceEvents": [')
         for number, event in enumerate(events):
             file.write((",\n" if number else "\n") + json.dumps(event, separators=(",", ":")))

@@ -20,11 +20,10 @@ Floats = NDArray[np.float64]
 
 def rate_figure(description: Description) -> go.Figure:
     """Return the requests per second in each bin of time, and their mean."""
-    rates = description.per_bin() / description.bin_s
     mean = description.rate_rps or 0.0
     figure = blank(x=_time_axis(description), y="Requests/s", height=320, yaxis={"rangemode": "tozero"})
     figure.add_scatter(
-        **_levels(description, rates),
+        **_levels(description, description.rates_rps),
         name="requests/s",
         line={"color": BLUE, "width": 1.8, "shape": "hv"},
         fill="tozeroy",
@@ -32,7 +31,7 @@ def rate_figure(description: Description) -> go.Figure:
         hovertemplate="%{y:.4~g}/s<extra></extra>",
     )
     figure.add_scatter(
-        x=[0, len(rates) * description.bin_s / _unit(description.span_s)[0]],
+        x=[0, description.span_s / _unit(description.span_s)[0]],
         y=[mean, mean],
         mode="lines",
         name=f"mean, {mean:.3g}/s",
@@ -46,7 +45,7 @@ def tokens_figure(description: Description, tokens: IntArray, hue: str) -> go.Fi
     """Return the tokens per second of the requests that come in each bin of time."""
     figure = blank(x=_time_axis(description), y="Tokens/s", height=320, yaxis={"rangemode": "tozero"})
     figure.add_scatter(
-        **_levels(description, description.per_bin(tokens) / description.bin_s),
+        **_levels(description, description.per_bin(tokens) / np.diff(description.edges_s)),
         name="tokens/s",
         line={"color": hue, "width": 1.8, "shape": "hv"},
         fill="tozeroy",
@@ -144,8 +143,7 @@ def _steps(values: NDArray[Any]) -> dict[str, Any]:
 def _levels(description: Description, levels: Floats) -> dict[str, Any]:
     """Return x, in the unit of the axis, and y of a line that is level in each bin."""
     unit_s, _ = _unit(description.span_s)
-    x = np.arange(len(levels) + 1) * description.bin_s / unit_s
-    return {"x": x, "y": np.append(levels, levels[-1]), "mode": "lines"}
+    return {"x": description.edges_s / unit_s, "y": np.append(levels, levels[-1]), "mode": "lines"}
 
 
 def _time_axis(description: Description) -> str:

@@ -39,7 +39,7 @@ def _arrivals(description: Description) -> Iterator[Part]:
     yield Chart(
         "Rate over time",
         charts.rate_figure(description),
-        f"Requests that come in stretches of {width}, per second; the last stretch may not be a whole one.",
+        f"Requests that come in stretches of {width}, per second; the last stretch may be longer.",
         wide=True,
     )
     recording = description.recording

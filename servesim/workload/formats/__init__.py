@@ -11,7 +11,7 @@ import numpy as np
 
 from servesim.check import ConfigError, Problem
 from servesim.workload.formats.options import Options
-from servesim.workload.formats.recognition import FORMATS, recognised
+from servesim.workload.formats.recognition import FORMATS, Recognised, recognised
 from servesim.workload.formats.recording import Blocks, Recording
 from servesim.workload.formats.source import opened
 
@@ -33,12 +33,14 @@ def read(path: Path | str, format: str = "auto", **options: Any) -> Recording:
     """
     told = Options(**options)
     with opened(Path(path).expanduser()) as source:
-        chosen = recognised(source, told) if format == "auto" else FORMATS[format]
+        found = recognised(source, told) if format == "auto" else Recognised(FORMATS[format])
+        chosen = found.format
         if unused := list(_unused(told, chosen.name)):
             raise ConfigError(unused)
         recording = chosen.read(source, told)
     columns = f": {', '.join(recording.read)}" if recording.read else ""
     remarks = [f"read as {chosen.name}{columns}"] if format == "auto" else []
+    remarks += [found.doubt] if found.doubt else []
     return recording._replace(remarks=(*remarks, *recording.remarks, *_on_blocks(recording)))
 
 

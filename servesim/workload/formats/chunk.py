@@ -9,7 +9,7 @@ import numpy as np
 
 from servesim.check import Problem, listed
 from servesim.workload.batch import IntArray
-from servesim.workload.formats.faults import Faults, refuse
+from servesim.workload.formats.faults import Faults, Recurring, no_request, refuse
 from servesim.workload.formats.field import Field
 from servesim.workload.formats.recording import Blocks, Ragged, Recording
 
@@ -23,7 +23,7 @@ class Chunk(Protocol):
     def column(self, field: Field) -> Sequence[Any]:
         """Return the values of a field; ValueError where a row is no row of this table."""
 
-    def problems(self, fields: Sequence[Field]) -> Iterator[Problem]:
+    def problems(self, fields: Sequence[Field]) -> Iterator[Problem | Recurring]:
         """Yield each wrong row, and each wrong value, with its place."""
 
 
@@ -63,8 +63,7 @@ def recording(
     Raises ConfigError where there is no request, or where blocks are of several sizes.
     """
     if not numbers:
-        why = [f"{count:,} {reason}" for reason, count in left_out]
-        refuse(path, f"has no request in it: {listed(why, 'and')} left out")
+        no_request(path, left_out)
     inputs, outputs = (_plain(numbers[role]) for role in ("input_tokens", "output_tokens"))
     timed = "time_ns" in numbers
     return Recording(

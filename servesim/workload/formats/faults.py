@@ -2,38 +2,74 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
-from servesim.check import ConfigError, Problem
+from servesim.check import ConfigError, Problem, listed
 
+#: Places of the same fault that an error lists; the rest it counts.
+MOST_PLACES = 3
 #: Bad values that an error lists one by one; the rest it counts.
 MOST_LISTED = 20
 
 
+class Recurring(NamedTuple):
+    """What may be wrong with every object alike, such as a key that none has.
+
+    ``alone`` tells of one object; ``what`` of many: "has no output_length".
+    """
+
+    place: str
+    what: str
+    alone: Problem
+
+
 class Faults:
-    """The bad values found so far in the file ``path``."""
+    """What has been found wrong so far in the file ``path``."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._listed: list[Problem] = []
         self._unlisted = 0
+        self._recurring: dict[str, list[Recurring]] = {}
+        self._counts: Counter[str] = Counter()
 
-    def add(self, problems: Iterable[Problem]) -> None:
-        """Note bad values in the order of the file."""
-        for problem in problems:
-            if len(self._listed) < MOST_LISTED:
-                self._listed.append(problem)
+    def add(self, found: Iterable[Problem | Recurring]) -> None:
+        """Note faults in the order of the file."""
+        for each in found:
+            if isinstance(each, Recurring):
+                self._counts[each.what] += 1
+                known = self._recurring.setdefault(each.what, [])
+                if len(known) < MOST_PLACES:
+                    known.append(each)
+            elif len(self._listed) < MOST_LISTED:
+                self._listed.append(each)
             else:
                 self._unlisted += 1
 
     def check(self) -> None:
-        """Raise a ConfigError if there is any."""
+        """Raise a ConfigError if there is any: what recurs is told once, with how often and where first."""
+        found = [self._told(known) for known in self._recurring.values()] + self._listed
         if self._unlisted:
             more = f"{self._unlisted:,} more values are wrong"
-            self._listed.append(Problem("path", self._path, more))
-        if self._listed:
-            raise ConfigError(self._listed)
+            found.append(Problem("path", self._path, more))
+        if found:
+            raise ConfigError(found)
+
+    def _told(self, known: list[Recurring]) -> Problem:
+        count = self._counts[known[0].what]
+        if count == 1:
+            return known[0].alone
+        places = [each.place for each in known]
+        places += [f"{count - len(known):,} more"] if count > len(known) else []
+        return Problem("path", self._path, f"{known[0].what}: {count:,} times, {listed(places, 'and')}")
+
+
+def no_request(path: str, left_out: Iterable[tuple[str, int]]) -> NoReturn:
+    """Raise that a file has no request, and what was left out of it."""
+    why = [f"{count:,} {reason}" for reason, count in left_out]
+    refuse(path, f"has no request in it: {listed(why, 'and')} left out" if why else "has no request in it")
 
 
 def refuse(path: str, message: str) -> NoReturn:

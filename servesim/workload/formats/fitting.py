@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from servesim.check import ConfigError, Problem, listed
-from servesim.workload.formats.recording import Recording
-from servesim.workload.formats.resized import merged, unshared
+from servesim.workload.formats.recording import Blocks, Recording
+from servesim.workload.formats.resized import merged, split, unshared
 from servesim.workload.formats.rows import seconds
 
 
@@ -18,7 +18,8 @@ class Room:
 
     Times are multiples of ``step_ns``; they are dates, or count from the first request. ``no_times`` are
     allowed or not. Blocks of any size have room where ``any_blocks``, or else those of ``block_tokens``;
-    where there must be some, ``made_blocks`` is the size of those that are made up.
+    where there must be some, ``made_blocks`` is the size of those that are made up. ``odd_blocks`` says how
+    blocks that cannot become those of ``block_tokens`` are read; without it they are refused.
     """
 
     step_ns: int = 1
@@ -27,6 +28,7 @@ class Room:
     any_blocks: bool = False
     block_tokens: int | None = None
     made_blocks: int | None = None
+    odd_blocks: str | None = None
     least_output: int = 0
     remarks: tuple[str, ...] = ()
 
@@ -91,10 +93,20 @@ def _with_blocks(recording: Recording, room: Room) -> tuple[Recording, str]:
     if wanted is None:
         change = f"blocks of the prompts, and so what they share: {len(known.ids):,} not kept"
         return recording._replace(blocks=None), change
-    if wanted % known.tokens:
-        message = (
-            f"has blocks of {wanted} tokens, and those of the trace, of {known.tokens}, do not fill them"
-        )
-        raise ConfigError([Problem("--to", None, message)])
-    change = f"blocks of {known.tokens} tokens put together to {wanted}: what is shared ends at those"
-    return recording._replace(blocks=merged(known, wanted)), change
+    return _resized(recording, known, wanted, room.odd_blocks)
+
+
+def _resized(
+    recording: Recording, known: Blocks, wanted: int, otherwise: str | None
+) -> tuple[Recording, str]:
+    """Return the recording with blocks of another size, and what that changes."""
+    if known.tokens % wanted == 0:
+        change = f"blocks of {known.tokens} tokens split into those of {wanted}: the same tokens are shared"
+        return recording._replace(blocks=split(known, wanted, recording.input_tokens)), change
+    if wanted % known.tokens == 0:
+        change = f"blocks of {known.tokens} tokens put together to {wanted}: what is shared ends at those"
+        return recording._replace(blocks=merged(known, wanted)), change
+    if otherwise is not None:
+        return recording, otherwise.format(known.tokens)
+    message = f"has blocks of {wanted} tokens, and those of the trace, of {known.tokens}, do not fill them"
+    raise ConfigError([Problem("--to", None, message)])

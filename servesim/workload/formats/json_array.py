@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
+from servesim.workload.formats.faults import refuse
+
 
 def items(pieces: Iterator[str]) -> Iterator[Any]:
     """Yield the items of the list whose text comes in these pieces; memory holds one item at a time.
@@ -17,16 +19,30 @@ def items(pieces: Iterator[str]) -> Iterator[Any]:
     if text.letter() != "[":
         raise ValueError("is no list")
     text.skip()
-    if text.letter() == "]":
-        return
-    while True:
+    ending = text.letter()
+    if ending == "]":
+        text.skip()
+    while ending != "]":
         yield text.value()
         ending = text.letter()
         text.skip()
-        if ending == "]":
-            return
-        if ending != ",":
+        if ending not in ("]", ","):
             raise ValueError("ends before its list does" if not ending else f"has {ending!r} between items")
+    if behind := text.letter():
+        raise ValueError(f"has {behind!r} behind its list")
+
+
+def read_items(pieces: Iterator[str], path: str, what: str) -> Iterator[Any]:
+    """Yield the items of the list that the file ``path`` should be; ``what`` names the list.
+
+    Raises ConfigError where it is none.
+    """
+    try:
+        yield from items(pieces)
+    except UnicodeDecodeError:
+        raise
+    except (ValueError, RecursionError) as error:
+        refuse(path, f"must be {what}, but {error}")
 
 
 class _Text:

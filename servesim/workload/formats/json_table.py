@@ -8,9 +8,9 @@ from itertools import chain
 
 from servesim.check import listed
 from servesim.workload.formats.chunk import gathered, recording
-from servesim.workload.formats.faults import Faults, refuse
+from servesim.workload.formats.faults import Faults, no_request
 from servesim.workload.formats.field import BLOCKS_RULE, Field, ids, moment, tokens
-from servesim.workload.formats.json_chunk import Placed, chunks, of_lines
+from servesim.workload.formats.json_chunk import Placed, chunks, of_source
 from servesim.workload.formats.options import Options
 from servesim.workload.formats.recording import Recording
 from servesim.workload.formats.source import Source
@@ -49,11 +49,11 @@ class JsonTable:
         return all(set(known) & set(names) for known in needed) or bool(set(refused) & set(names))
 
     def read(self, source: Source, options: Options) -> Recording:
-        """Read a file with an object in each line; no option concerns it.
+        """Read a file with an object in each line, or with one list of them; no option concerns it.
 
         Raises ConfigError with every bad value and its line (the first 20 of them, then their number).
         """
-        return self.gather(of_lines(source.lines()), source.name)
+        return self.gather(of_source(source), source.name)
 
     def gather(
         self,
@@ -70,8 +70,7 @@ class JsonTable:
         left = iter(placed)
         first = next(left, None)
         if first is None:
-            why = [f"{count:,} {reason}" for reason, count in left_out]
-            refuse(path, f"has no request in it{': left out ' if why else ''}{listed(why, 'and')}")
+            no_request(path, left_out)
         names = list(first[1]) if isinstance(first[1], dict) else []
         fields = list(self._fields(names))
         numbers = gathered(chunks(chain([first], left), dict(self.refused)), fields, Faults(path))

@@ -64,7 +64,7 @@ class Native:
             known = frozenset((*TIMES, *INPUTS, *OUTPUTS, BLOCKS, BLOCK_TOKENS))
             others = tuple(name for name in parquet.names(source.path) if name not in known)
             return _JSON.gather(parquet.rows(source.path, known), source.name, unread=others)
-        table = _JSON if source.first_letter() == "{" else _CSV
+        table = _JSON if source.first_letter() in ("{", "[") else _CSV
         return table.read(source, options)
 
 

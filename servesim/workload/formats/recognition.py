@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from servesim.workload.formats.azure import AZURE
 from servesim.workload.formats.burstgpt import BURSTGPT
 from servesim.workload.formats.faults import refuse
-from servesim.workload.formats.json_chunk import parsed
+from servesim.workload.formats.json_chunk import NoJson, first_records
 from servesim.workload.formats.llmservingsim import LLMSERVINGSIM
 from servesim.workload.formats.mooncake import BLOCK_TOKENS, MOONCAKE
 from servesim.workload.formats.native import NATIVE
@@ -20,6 +20,7 @@ from servesim.workload.formats.source import Source
 from servesim.workload.formats.splitwise import SPLITWISE
 from servesim.workload.formats.vidur import VIDUR
 from servesim.workload.formats.vllm_bench import VLLM_BENCH
+from servesim.workload.formats.vllm_timed import BLOCK_TOKENS as VLLM_BLOCK_TOKENS
 from servesim.workload.formats.vllm_timed import VLLM_TIMED
 
 #: Rows that are looked at where two formats have the same keys.
@@ -58,30 +59,45 @@ FORMATS: dict[str, Format] = {
 }
 _OF_CSV = (AZURE, BURSTGPT, SPLITWISE, VIDUR, NATIVE)
 _OF_JSON = (LLMSERVINGSIM, MOONCAKE, VLLM_BENCH, NATIVE)
+_OF_LISTS = (SHAREGPT, *_OF_JSON)
 
 
-def recognised(source: Source, options: Options) -> Format:
+class Recognised(NamedTuple):
+    """The format of a file, and what speaks against it: nothing, or a sentence."""
+
+    format: Format
+    doubt: str = ""
+
+
+def recognised(source: Source, options: Options) -> Recognised:
     """Return the format of a file.
 
     Raises ConfigError with all formats where it has none of them.
     """
     if source.is_parquet:
-        return NATIVE
+        return Recognised(NATIVE)
     letter = source.first_letter()
     if not letter:
         refuse(source.name, "is an empty file")
-    if letter == "[":
-        return SHAREGPT
-    if letter != "{":
+    if letter not in ("{", "["):
         header = next(csv.reader(source.first_lines(1), skipinitialspace=True), [])
-        return _of(_OF_CSV, [name.strip() for name in header], source)
-    if options.timed_trace != TimedTrace():
-        return VLLM_TIMED
-    record = parsed(source.first_lines(1)[0])
+        return Recognised(_of(_OF_CSV, [name.strip() for name in header], source))
+    record = next(iter(first_records(source, 1)), None)
+    if isinstance(record, NoJson):
+        record = record.begins
+    if letter == "[" and not (isinstance(record, dict) and record):
+        return Recognised(SHAREGPT)  # says what is wrong with the list
+    return _of_json(record, _OF_LISTS if letter == "[" else _OF_JSON, source, options)
+
+
+def _of_json(record: Any, formats: Iterable[Any], source: Source, options: Options) -> Recognised:
+    """Return the format of a file whose first object is ``record``."""
     if not isinstance(record, dict):  # an object over several lines
-        return VLLM_BENCH
-    found = _of(_OF_JSON, list(record), source)
-    return _of_timestamps(source) if found is MOONCAKE else found
+        return Recognised(VLLM_BENCH)
+    if options.timed_trace != TimedTrace() and not SHAREGPT.claims(list(record)):
+        return Recognised(VLLM_TIMED)
+    found = _of(formats, list(record), source)
+    return _of_timestamps(source) if found is MOONCAKE else Recognised(found)
 
 
 def _of(formats: Iterable[Any], names: list[str], source: Source) -> Format:
@@ -93,18 +109,21 @@ def _of(formats: Iterable[Any], names: list[str], source: Source) -> Format:
     return found
 
 
-def _of_timestamps(source: Source) -> Format:
+def _of_timestamps(source: Source) -> Recognised:
     """Return Mooncake's format or vLLM's, which have the same keys, by the size of blocks or the times.
 
-    Blocks that fit the prompts say it; where there are none, or where both fit, a time that is no whole
-    number is not in milliseconds.
+    Blocks that fit the prompts say it. Where there are none, or where both fit, times with a decimal point
+    are taken for seconds, others for milliseconds; then a doubt is left.
     """
-    records = [row for row in map(parsed, source.first_lines(_LOOKED_AT)) if isinstance(row, dict)]
-    fits = {size: all(_fits(row, size) for row in records) for size in (BLOCK_TOKENS, 16)}
-    if fits[BLOCK_TOKENS] != fits[16]:
-        return MOONCAKE if fits[BLOCK_TOKENS] else VLLM_TIMED
-    fractions = any(isinstance(time := row.get("timestamp"), float) and time % 1 for row in records)
-    return VLLM_TIMED if fractions else MOONCAKE
+    records = [row for row in first_records(source, _LOOKED_AT) if isinstance(row, dict)]
+    fits = {size: all(_fits(row, size) for row in records) for size in (BLOCK_TOKENS, VLLM_BLOCK_TOKENS)}
+    if fits[BLOCK_TOKENS] != fits[VLLM_BLOCK_TOKENS]:
+        return Recognised(MOONCAKE if fits[BLOCK_TOKENS] else VLLM_TIMED)
+    points = any(isinstance(row.get("timestamp"), float) for row in records)
+    found, unit, other = (VLLM_TIMED, "seconds", MOONCAKE) if points else (MOONCAKE, "ms", VLLM_TIMED)
+    why = "their decimal points" if points else "their being whole numbers"
+    doubt = f"times taken for {unit} by {why} alone; should they not be, name the format {other.name}"
+    return Recognised(found, doubt)
 
 
 def _fits(record: dict[str, Any], size: int) -> bool:

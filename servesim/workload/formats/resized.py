@@ -27,6 +27,21 @@ def merged(blocks: Blocks, tokens: int) -> Blocks:
     return Blocks(np.array(ids, dtype=np.uint64), _starts(-(-blocks.counts // times)), tokens)
 
 
+def split(blocks: Blocks, tokens: int, input_tokens: IntArray) -> Blocks:
+    """Return blocks of so many tokens, of which those there are hold several, for prompts of these lengths.
+
+    Parts of the same block are the same, so prompts share the tokens that they shared. A prompt has no more
+    blocks than its tokens fill.
+    """
+    times = blocks.tokens // tokens
+    codes = np.unique(blocks.ids, return_inverse=True)[1].astype(np.uint64)
+    counts = np.minimum(blocks.counts * times, -(-input_tokens // tokens))
+    starts = _starts(counts)
+    places = np.arange(starts[-1]) - np.repeat(starts[:-1], counts)  # of each new block in its prompt
+    whole = np.repeat(blocks.starts[:-1], counts) + places // times
+    return Blocks(codes[whole] * np.uint64(times) + (places % times).astype(np.uint64), starts, tokens)
+
+
 def unshared(input_tokens: IntArray, tokens: int) -> Blocks:
     """Return blocks of so many tokens for prompts of these lengths, the last one partial, no two alike."""
     starts = _starts(-(-input_tokens // tokens))

@@ -16,8 +16,8 @@ import numpy as np
 from servesim.check import Problem
 from servesim.workload.batch import BATCH_ROWS, IntArray
 from servesim.workload.formats.chunk import Numbers, recording
-from servesim.workload.formats.faults import Faults, refuse
-from servesim.workload.formats.json_array import items
+from servesim.workload.formats.faults import Faults
+from servesim.workload.formats.json_array import read_items
 from servesim.workload.formats.options import Options
 from servesim.workload.formats.recording import Recording
 from servesim.workload.formats.source import Source
@@ -37,6 +37,10 @@ class ShareGpt:
 
     name = "sharegpt"
     layout = "a JSON list of objects with conversations, whose turns have from and value"
+
+    def claims(self, names: Sequence[str]) -> bool:
+        """Tell whether an object of the list has conversations."""
+        return "conversations" in names
 
     def read(self, source: Source, options: Options) -> Recording:
         """Read the first two turns of every conversation; the options say how tokens are counted."""
@@ -79,22 +83,17 @@ def _counted(options: Options) -> str:
 
 def _pairs(source: Source, left: Counter[str], faults: Faults) -> Iterator[tuple[str, str]]:
     """Yield prompts and answers."""
-    try:
-        for number, conversation in enumerate(items(source.pieces()), start=1):
-            turns = conversation.get("conversations") if isinstance(conversation, dict) else None
-            texts = _texts(turns) if isinstance(turns, list) else None
-            if texts is None:
-                place = f"path, conversation {number}"
-                faults.add([Problem(place, None, "must have conversations, a list of turns with a value")])
-            elif len(texts) < 2:
-                left[_SHORT] += 1
-            else:
-                yield texts[0], texts[1]
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, UnicodeDecodeError):
-            raise
-        faults.check()
-        refuse(source.name, f"must be a JSON list of conversations, but {error}")
+    listed = read_items(source.pieces(), source.name, "a JSON list of conversations")
+    for number, conversation in enumerate(listed, start=1):
+        turns = conversation.get("conversations") if isinstance(conversation, dict) else None
+        texts = _texts(turns) if isinstance(turns, list) else None
+        if texts is None:
+            place = f"path, conversation {number}"
+            faults.add([Problem(place, None, "must have conversations, a list of turns with a value")])
+        elif len(texts) < 2:
+            left[_SHORT] += 1
+        else:
+            yield texts[0], texts[1]
 
 
 def _texts(turns: Sequence[Any]) -> list[str] | None:

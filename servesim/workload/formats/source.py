@@ -14,6 +14,7 @@ from typing import BinaryIO, TextIO, cast
 
 from servesim.workload.formats.faults import refuse
 
+_PIECE = 1 << 20  # letters
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
 
 
@@ -54,10 +55,18 @@ class Source:
         self.first_lines(0)
         return chain(self._seen, self._text)
 
-    def pieces(self, size: int = 1 << 20) -> Iterator[str]:
-        """Yield the text in pieces of so many letters."""
+    def pieces(self) -> Iterator[str]:
+        """Yield the text in pieces of many letters."""
         yield from self._seen
-        while piece := self._text.read(size):
+        while piece := self._text.read(_PIECE):
+            yield piece
+
+    def first_pieces(self) -> Iterator[str]:
+        """Yield the text in pieces, as far as they are asked for; they stay to be read."""
+        self._seen = ["".join(self._seen)]
+        yield from self._seen
+        while piece := self._text.read(_PIECE):
+            self._seen.append(piece)
             yield piece
 
 
@@ -69,6 +78,8 @@ def opened(path: Path) -> Iterator[Source]:
     """
     name = str(path)
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):  # such as /dev/zero, which never ends
+            refuse(name, "is no regular file")
         with path.open("rb") as file:
             yield _source(path, file)
     except FileNotFoundError:

@@ -36,7 +36,7 @@ class VllmBench:
         """Read a file; no option concerns it."""
         value = parsed("".join(source.lines()))
         if not isinstance(value, dict):
-            refuse(source.name, "is not one JSON object")
+            refuse(source.name, "is not one JSON object, the result of one run")
         lists = {name: value[name] for name in (_TIMES, _INPUTS, _OUTPUTS, _ERRORS) if name in value}
         _check(lists, source.name)
         errors = lists.pop(_ERRORS, None) or [""] * len(lists[_INPUTS])

@@ -16,6 +16,9 @@ from servesim.workload.formats.recording import Recording
 from servesim.workload.formats.rows import blocks, rows
 from servesim.workload.formats.source import Source
 
+#: Tokens of a block, where nothing else is said.
+BLOCK_TOKENS = TimedTrace().chunk_hash_size
+
 
 class VllmTimed:
     """The layout that the options of a timed trace describe."""
@@ -50,7 +53,10 @@ def _table(labels: TimedTrace) -> JsonTable:
 
 
 def lines(recording: Recording) -> Iterator[str]:
-    """Yield the lines of a file with the usual keys, in seconds; there must be blocks."""
+    """Yield the lines of a file with the usual keys; there must be blocks.
+
+    Times are seconds, always with a decimal point, by which they are told from Mooncake's milliseconds.
+    """
     for (time_ns, inputs, outputs), ids in zip(rows(recording), blocks(recording), strict=True):
         record = {"timestamp": time_ns / 1e9, "input_length": inputs, "output_length": outputs}
         yield f"{json.dumps(record | {'hash_ids': ids})}\n"

@@ -32,6 +32,10 @@ class Writer(NamedTuple):
 
 
 _VLLM_TAKES = "Model is GPT-4 in every row: vllm bench serve takes no others"
+_ODD_BLOCKS = (
+    "blocks of {0} tokens, which the file does not say: read it with --timed-trace-chunk-hash-size {0} "
+    "(workload.timed_trace.chunk_hash_size={0}), here and in vllm bench serve"
+)
 
 WRITERS = {
     "azure": Writer(azure.lines, Room(step_ns=100, dates=True)),
@@ -39,7 +43,12 @@ WRITERS = {
         mooncake.lines,
         Room(step_ns=10**6, block_tokens=mooncake.BLOCK_TOKENS, made_blocks=mooncake.BLOCK_TOKENS),
     ),
-    "vllm_timed": Writer(vllm_timed.lines, Room(any_blocks=True, made_blocks=16)),
+    "vllm_timed": Writer(
+        vllm_timed.lines,
+        Room(
+            block_tokens=vllm_timed.BLOCK_TOKENS, made_blocks=vllm_timed.BLOCK_TOKENS, odd_blocks=_ODD_BLOCKS
+        ),
+    ),
     "burstgpt": Writer(burstgpt.lines, Room(least_output=1, remarks=(_VLLM_TAKES,))),
     "vidur": Writer(vidur.lines, Room(no_times=True)),
     "splitwise": Writer(splitwise.lines, Room()),

@@ -62,6 +62,60 @@ def test_lines_that_are_no_objects_are_refused(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("format", ["auto", "mooncake"])
+def test_two_objects_in_a_line_are_told_as_such(format: str, tmp_path: Path) -> None:
+    text = 2 * f"{json.dumps(GOOD)} {json.dumps(GOOD)}\n"
+    assert refusals(tmp_path / "t", text, format) == [
+        f"path, line {line}: must be a JSON object and nothing behind it: each object needs a line of its own"
+        for line in (1, 2)
+    ]
+
+
+def test_a_list_of_records_is_read_as_the_lines_are(tmp_path: Path) -> None:
+    for name, sample in SAMPLES.items():
+        if sample.text.startswith("{") and sample.format != "vllm_bench":
+            records = [json.loads(line) for line in sample.text.splitlines() if line]
+            (tmp_path / "list").write_text("\n" + json.dumps(records, indent=1))
+            (tmp_path / "lines").write_text(sample.text)
+            found, wanted = read(tmp_path / "list"), read(tmp_path / "lines")
+            assert found.format == sample.format, name
+            assert found.time_ns.tolist() == wanted.time_ns.tolist()
+            assert found.output_tokens.tolist() == sample.outputs
+            assert found.remarks == wanted.remarks
+
+
+def test_bad_records_of_a_list_are_refused_with_their_places(tmp_path: Path) -> None:
+    text = json.dumps([GOOD, GOOD | {"input_length": 0}, 3])
+    assert [each.partition(" = ")[0] for each in refusals(tmp_path / "t", text)] == [
+        "path, record 2, input_length",
+        "path, record 3",
+    ]
+    [cut] = refusals(tmp_path / "t", text[:-1])
+    assert cut.endswith("must be a JSON list of objects, but ends before its list does")
+    [unknown] = refusals(tmp_path / "t", '[{"prompt": "x"}]')
+    assert "has none of the known layouts" in unknown
+
+
+@pytest.mark.parametrize(
+    ("change", "format", "unit"),
+    [({"timestamp": 12}, "mooncake", "ms"), ({"timestamp": 12.0}, "vllm_timed", "seconds")],
+)
+def test_a_unit_of_time_that_nothing_but_the_times_says_is_doubted(
+    change: dict[str, object], format: str, unit: str, tmp_path: Path
+) -> None:
+    """A prompt of 16 tokens or fewer is one block of either size."""
+    for more in ({}, {"hash_ids": [7]}):
+        record = {"input_length": 9, "output_length": 1} | change | more
+        (tmp_path / "t").write_text(lines(record))
+        recording = read(tmp_path / "t")
+        assert recording.format == format
+        assert f"times taken for {unit} by their" in recording.remarks[1]
+        assert len(read(tmp_path / "t", format).remarks) == 0
+    (tmp_path / "t").write_text(lines(record | {"input_length": 17, "hash_ids": [7, 8]}))
+    assert read(tmp_path / "t").format == "vllm_timed"
+    assert not any("taken for" in remark for remark in read(tmp_path / "t").remarks)
+
+
 def test_deep_nesting_is_refused(tmp_path: Path) -> None:
     [found] = refusals(tmp_path / "t", lines(GOOD) + "[" * 100_000 + "\n")
     assert found == "path, line 2: must be a JSON object"
@@ -80,13 +134,13 @@ def test_bad_values_are_listed_up_to_20_and_the_rest_counted(tmp_path: Path) -> 
     assert problems[20].endswith("17,980 more values are wrong")
 
 
-@given(st.lists(st.sampled_from(["good", "zero", "text", "list", ""]), min_size=1, max_size=30))
+@given(st.lists(st.sampled_from(["good", "zero", "text", "number", ""]), min_size=1, max_size=30))
 def test_every_line_is_read_or_refused(kinds: list[str]) -> None:
     texts = {
         "good": json.dumps(GOOD),
         "zero": json.dumps(GOOD | {"input_length": 0}),
         "text": "x",
-        "list": "[]",
+        "number": "3",
         "": "",
     }
     bad = [line for line, kind in enumerate(kinds, start=1) if kind not in ("good", "")]
@@ -99,6 +153,37 @@ def test_every_line_is_read_or_refused(kinds: list[str]) -> None:
         elif "good" in kinds:
             path.write_text(text)
             assert read(path, "mooncake").size == kinds.count("good")
+
+
+def test_a_key_that_no_object_has_is_told_once(tmp_path: Path) -> None:
+    agent = {"session": 1, "timestamp": 0}
+    found = refusals(tmp_path / "t", lines(*[agent] * 9000), "mooncake")
+    assert found == [
+        f"path = '{tmp_path / 't'}': has no {key}, which must be a whole number from {least} {TOKENS}: "
+        "9,000 times, line 1, line 2, line 3 and 8,997 more"
+        for key, least in (("input_length", 1), ("output_length", 0))
+    ]
+
+
+def test_a_key_that_two_objects_lack_is_told_with_both_lines(tmp_path: Path) -> None:
+    less = {key: value for key, value in GOOD.items() if key != "output_length"}
+    [found] = refusals(tmp_path / "t", lines(GOOD, less, GOOD, less))
+    assert found.endswith(": 2 times, line 2 and line 4")
+
+
+def test_a_label_that_is_in_no_line_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text(lines(GOOD, GOOD, GOOD))
+    with pytest.raises(
+        ConfigError, match=r"1 problem in .*\n.*has no when, which must be a number .*3 times"
+    ):
+        read(tmp_path / "t", timed_trace=TimedTrace(label_timestamp="when"))
+
+
+def test_the_requests_of_many_agents_are_refused_once(tmp_path: Path) -> None:
+    agent = {"session_id": "s", "sub_requests": [], "arrival_time_ns": 0}
+    [found] = refusals(tmp_path / "t", lines(agent, agent))
+    assert "has sub_requests, and agents are not modelled yet" in found
+    assert found.endswith("2 times, line 1 and line 2")
 
 
 def test_times_in_whole_units_are_exact(tmp_path: Path) -> None:
@@ -152,7 +237,7 @@ def test_requests_of_agents_are_refused_by_name(tmp_path: Path) -> None:
         ({"input_lens": [1], "output_lens": 3}, "must have lists of output_lens"),
         ({"input_lens": [1], "output_lens": [1, 2]}, "not 1 input_lens and 2 output_lens"),
         ({"input_lens": [0], "output_lens": [1]}, "path, request 1, input_lens = 0: must be a whole number"),
-        ({"input_lens": [1], "output_lens": [1], "errors": ["no"]}, "left out 1 failed requests"),
+        ({"input_lens": [1], "output_lens": [1], "errors": ["no"]}, "1 failed requests left out"),
     ],
 )
 def test_a_result_without_its_requests_is_refused(
@@ -170,6 +255,8 @@ def test_a_result_without_its_requests_is_refused(
         ("[", "must be a JSON list of conversations, but is not JSON"),
         ("[]", "has no request in it"),
         ('[{"conversations": []} {}]', "must be a JSON list of conversations, but has '{' between items"),
+        ('[{"conversations": []}] [', "must be a JSON list of conversations, but has '[' behind its list"),
+        ("[] 1", "must be a JSON list of conversations, but has '1' behind its list"),
         ('[{"conversations": []}', "must be a JSON list of conversations, but ends before its list does"),
         (
             json.dumps([conversation("hi", "ho")]),

@@ -54,7 +54,7 @@ def test_the_requests_of_a_run_are_a_trace(tmp_path: Path) -> None:
         ({"input_tokens": [1, None]}, "path, row 2, input_tokens: must be a whole number from 1"),
         ({"arrival_s": [0.0, -1.0]}, "path, row 2, arrival_s = -1.0: must be a number from 0 to 9e+09 (s)"),
         ({"input_tokens": ["1", "2"]}, "path, row 1, input_tokens = '1': must be a whole number from 1"),
-        ({"block_hashes": [[1], [2]]}, "path, row 1, block_tokens: must be a whole number from 1"),
+        ({"block_hashes": [[1], [2]]}, "has no block_tokens, which must be a whole number from 1"),
         (
             {"block_hashes": [[1], [2]], "block_tokens": [16, 32]},
             "must have one block_tokens in all rows, not 16 and 32",
@@ -68,6 +68,19 @@ def test_bad_values_of_parquet_are_refused(
     with pytest.raises(ConfigError) as refused:
         read(parquet(tmp_path / "t", **good | columns))
     assert problem in str(refused.value)
+
+
+def test_parquet_without_a_column_is_refused_once(tmp_path: Path) -> None:
+    path = parquet(tmp_path / "t", input_tokens=[1, 2, 3], tokens=[1, 2, 3])
+    with pytest.raises(
+        ConfigError, match=r"1 problem in the input:\n.*has no output_tokens, .*: 3 times, row 1"
+    ):
+        read(path)
+
+
+def test_parquet_without_rows_has_no_request(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"has no request in it$"):
+        read(parquet(tmp_path / "t", input_tokens=[], output_tokens=[]))
 
 
 def test_half_a_parquet_file_is_refused(tmp_path: Path) -> None:

@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servesim.check import ConfigError
+from servesim.workload.description import Description
 from servesim.workload.formats import Recording, read
 from servesim.workload.formats.fitting import Room, fitted
-from servesim.workload.formats.resized import merged, unshared
+from servesim.workload.formats.options import TimedTrace
+from servesim.workload.formats.resized import merged, split, unshared
 from servesim.workload.formats.writers import WRITERS, write
 from tests.shared import shared_data
 from tests.workload.formats.recordings import blocks_of, listed, recordings
@@ -52,12 +54,12 @@ def test_every_request_survives_a_format(format: str, name: str, data: st.DataOb
 
 
 @pytest.mark.parametrize(("format", "name"), KINDS)
-@given(made=recordings(least_input=17))
+@given(made=recordings(), few=st.booleans())
 @settings(max_examples=5)
-def test_what_is_written_is_known_by_its_content(format: str, name: str, made: Recording) -> None:
-    """A prompt of 16 tokens or fewer is one block in Mooncake's traces and in vLLM's alike."""
-    if format == "vllm_timed":  # whose blocks of 512 tokens look like those of Mooncake's traces
-        made = made._replace(blocks=None)
+def test_what_is_written_is_known_by_its_content(format: str, name: str, made: Recording, few: bool) -> None:
+    """Also where a prompt is one block in Mooncake's traces and in vLLM's alike."""
+    if few:
+        made = made._replace(input_tokens=np.minimum(made.input_tokens, 16))
     with TemporaryDirectory() as folder:
         write(made, format, Path(folder, name))
         assert read(Path(folder, name)).format == format
@@ -130,6 +132,57 @@ def test_merging_shares_nothing_that_was_not_shared(made: Recording) -> None:
             for place, (a, b) in enumerate(zip(one, other, strict=False)):
                 stop = 32 * (place + 1)
                 assert (a == b) == (small[:stop] == other_small[:stop])
+
+
+@given(recordings(), st.sampled_from([16, 64, 256, 512]))
+def test_splitting_shares_the_tokens_that_were_shared(made: Recording, tokens: int) -> None:
+    """Prompts begin alike for as many tokens as before, up to where the shorter ends."""
+    assert made.blocks is not None
+    parts = split(made.blocks, tokens, made.input_tokens)
+    before, after = listed(made.blocks), listed(parts)
+    lengths = made.input_tokens.tolist()
+    for one, small, length in zip(before, after, lengths, strict=True):
+        assert len(small) == -(-length // tokens)
+        for other, other_small, other_length in zip(before, after, lengths, strict=True):
+            most = min(length, other_length)
+            assert min(alike(small, other_small) * tokens, most) == min(alike(one, other) * 512, most)
+
+
+def alike(one: list[int], other: list[int]) -> int:
+    """Return by how many equal ids two prompts begin."""
+    pairs = zip(one, other, strict=False)
+    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+@given(recordings())
+@settings(max_examples=20)
+def test_mooncakes_trace_is_the_same_traffic_as_a_timed_trace(made: Recording) -> None:
+    """The format found out by itself: times, lengths and what an endless cache finds."""
+    assert made.blocks is not None
+    ids = [[100 * place + one for place, one in enumerate(each)] for each in listed(made.blocks)]
+    for each, length in zip(ids, made.input_tokens.tolist(), strict=True):
+        each[-1] += 10_000 * (length % 512)  # blocks that are full to another token are not the same
+    with TemporaryDirectory() as folder:
+        first, second = Path(folder, "first"), Path(folder, "second")
+        write(made._replace(blocks=blocks_of(ids, 512)), "mooncake", first)
+        changes = write(read(first), "vllm_timed", second)
+        one, other = read(first), read(second)
+    assert other.format == "vllm_timed"
+    assert columns(other) == columns(one)
+    assert any("split into those of 16: the same tokens are shared" in change for change in changes)
+    shared, still = Description(one).reuse, Description(other).reuse
+    assert shared is not None
+    assert still is not None
+    assert still.tokens.tolist() == shared.tokens.tolist()
+
+
+def test_a_timed_trace_of_odd_blocks_is_told_how_to_be_read(tmp_path: Path) -> None:
+    recording = recording_of(blocks_of([[7]], 24))
+    [change] = write(recording, "vllm_timed", tmp_path / "t")
+    assert "--timed-trace-chunk-hash-size 24 (workload.timed_trace.chunk_hash_size=24)" in change
+    found = read(tmp_path / "t", timed_trace=TimedTrace(chunk_hash_size=24)).blocks
+    assert found is not None
+    assert (listed(found), found.tokens) == ([[7]], 24)
 
 
 def test_blocks_that_do_not_fill_the_formats_are_refused() -> None:
