@@ -123,13 +123,14 @@ def fit_overheads(data: Path, out: Path = CONF / "engine_overhead") -> list[Path
     return written
 
 
-def runs_of(engine: Engine, data: Path) -> tuple[Runs, Scenario, str]:
-    """Return the runs of an engine, what they ran on, and what they are called."""
+def runs_of(engine: Engine, data: Path, jobs: int = -1) -> tuple[Runs, Scenario, str]:
+    """Return the runs of an engine, simulated by so many processes, what they ran on, and their name."""
     points = engine.read(data)
     terms = (f"engine_overhead={engine.name}", f"engine_overhead.engine_version='{engine.version}'")
     scenarios = bases(points, [*engine.overrides, *terms, "cluster.replicas=1"], OWN_CONF)
     scenario = next(each for each in scenarios.values() if not isinstance(each, ConfigError))
-    return of_points(points, scenarios, [TPOT, REQUESTS], engine.held_out), scenario, points.source
+    runs = of_points(points, scenarios, [TPOT, REQUESTS], engine.held_out, jobs=jobs)
+    return runs, scenario, points.source
 
 
 def split(engine: Engine) -> str:

@@ -8,60 +8,12 @@ import pytest
 import yaml
 
 from calibration.conf import CONF
-from calibration.overhead import BATCHES, ENGINES, TPOT, Engine, batches, fit_overheads, runs_of
+from calibration.overhead import BATCHES, ENGINES, Engine, batches, fit_overheads, runs_of
 from calibration.sources.tidy import SourceError
-from servesim.validate.closed_loop import Bases, bases
-from servesim.validate.points import Point, Points
-from servesim.validate.terms import fit_terms, of_points, with_terms
 from tests.shared import shared_data
 
 VLLM, TRTLLM, OLD_VLLM = ENGINES
-TERMS = {"step_s": 1.5e-3, "sequence_s": 3e-5, "prefill_factor": 1.25}
-
-
-def made() -> tuple[Points, Bases]:
-    """Return closed loops whose TPOT is what servesim says with TERMS."""
-    lengths = ((64, 12), (2000, 12), (300, 30))
-    points = Points(
-        "made",
-        [Point(n, users, *both, 1, {TPOT: 1.0}) for n, (both, users) in enumerate(product(lengths))],
-        (),
-    )
-    scenarios = bases(points, ["model=llama3.1-8b", "cluster.replicas=1"])
-    runs = of_points(points, scenarios, [TPOT], {}, jobs=1)
-    truth = runs.simulate(with_terms(runs.overhead, TERMS))
-    told = [
-        point._replace(measured={TPOT: float(value)})
-        for point, value in zip(points.points, truth, strict=True)
-    ]
-    return points._replace(points=told), scenarios
-
-
-def product(lengths: tuple[tuple[int, int], ...]) -> list[tuple[tuple[int, int], int]]:
-    """Return lengths with numbers of users."""
-    return [(both, users) for both in lengths for users in (2, 12)]
-
-
-def test_known_terms_are_found_again() -> None:
-    points, scenarios = made()
-    found = fit_terms(of_points(points, scenarios, [TPOT], {"concurrency": "12", "isl": "300"}, jobs=1), "x")
-    assert found.fit.values == pytest.approx(TERMS, rel=0.05)
-    assert (found.fitted.n, found.held_out.n) == (5, 1)
-    assert found.held_out.mape < 0.01 < found.held_out_kernels_alone.mape
-    assert found.overhead.ranges == {"sequences": [2, 12]}
-
-
-def test_terms_do_not_depend_on_what_is_held_out() -> None:
-    points, scenarios = made()
-    odd = [
-        point._replace(measured={TPOT: 3 * point.measured[TPOT]})
-        if point.concurrency == 12 and point.isl == 300
-        else point
-        for point in points.points
-    ]
-    held_out = {"concurrency": "12", "isl": "300"}
-    found = fit_terms(of_points(points._replace(points=odd), scenarios, [TPOT], held_out, jobs=1), "x")
-    assert found.fit.values == pytest.approx(TERMS, rel=0.05)
+TERMS = ("step_s", "sequence_s", "prefill_factor")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +22,7 @@ def test_terms_do_not_depend_on_what_is_held_out() -> None:
     ids=lambda each: str(getattr(each, "name", "")),
 )
 def test_held_out_runs_are_predicted(engine: Engine, bar: float) -> None:
-    runs, _, _ = runs_of(engine, shared_data("serving").parent)
+    runs, _, _ = runs_of(engine, shared_data("serving").parent, jobs=1)
     errors = (runs.simulate(runs.overhead) / runs.measured - 1)[runs.held_out]
     assert len(errors) >= 6
     assert 100 * np.abs(errors).mean() <= bar
