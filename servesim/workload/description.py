@@ -128,7 +128,7 @@ class Description:
         It takes what is left over, so that it is one to two widths long.
         """
         width = self.bin_s
-        edges: FloatArray = np.arange(self._bins + 1) * width
+        edges = np.arange(self._bins + 1, dtype=np.float64) * width
         edges[-1] = self.span_s or width
         return edges
 
@@ -150,8 +150,7 @@ class Description:
         """
         counts = self.per_bin()
         counts[0] -= 1  # no gap ends with the first request
-        rates: FloatArray = counts / np.diff(self.edges_s)
-        return rates
+        return counts / np.diff(self.edges_s)
 
     @property
     def peak_rps(self) -> float:
