@@ -19,6 +19,7 @@ from servesim.validate.readers import runs_of
 from servesim.validate.readers.content import Content, read_content
 from servesim.validate.readers.selection import conditions
 from servesim.validate.tolerance import Tolerance, parsed
+from servesim.validate.users import departs
 
 #: Options that are whole numbers, and their bounds.
 _MOST = {
@@ -58,6 +59,7 @@ class Asked(NamedTuple):
     config_dir: Path | None
     start: str
     fit: Fitting | None
+    replaces: bool = False
 
     @property
     def per_user(self) -> int:
@@ -68,6 +70,10 @@ class Asked(NamedTuple):
     def jobs(self) -> int:
         """Return the number of processes; -1 for one per core."""
         return self.numbers["jobs"] or -1
+
+    def files(self, *names: str) -> str:
+        """Tell where files go, and where they take the place of earlier ones."""
+        return f"{self.out}/: {', '.join(names)}{' (earlier ones replaced)' if self.replaces else ''}"
 
     def measured(self) -> list[Measured]:
         """Return the runs of all files, with the client's limit where the command line says it.
@@ -93,7 +99,8 @@ class Asked(NamedTuple):
             raise ConfigError(found)
         if users is None:
             return runs
-        return [replace(run, max_concurrency=users, request_rate=inf) for run in runs]
+        told = any(text.startswith("workload.arrivals.") for text in self.overrides)
+        return [_by_users(run, users, told) for run in runs]
 
     def points(self, content: Content) -> Points:
         """Return the points of a table of them.
@@ -126,6 +133,19 @@ class Asked(NamedTuple):
             raise ConfigError(Problem(option_of(name), value, message) for name, value in given.items())
 
 
+def _by_users(run: Measured, users: int, told: bool) -> Measured:
+    """Return a run as one of so many users, as the command line says it.
+
+    Unless it has ``told`` how these begin and think, a note says where the times differ.
+    """
+    if run.max_concurrency is not None:  # the file says it too, and what its times say has been judged
+        return replace(run, request_rate=inf)
+    run = replace(run, max_concurrency=users, request_rate=inf)
+    why = departs(run)
+    note = f"{why}: workload.arrivals.ramp_up_s and .think_time_s let users send so"
+    return replace(run, notes=(*run.notes, note)) if why and not told else run
+
+
 def asked(options: argparse.Namespace) -> Asked:
     """Return what is asked for.
 
@@ -143,6 +163,7 @@ def asked(options: argparse.Namespace) -> Asked:
         found.append(Problem("--start", options.start, f"must be {listed(STARTS, 'or')}"))
     if found:
         raise ConfigError(found)
+    out = _claimed(options.out or _folder(files[0]))
     return Asked(
         contents,
         overrides=[text for text in options.rest if "=" in text],
@@ -151,21 +172,31 @@ def asked(options: argparse.Namespace) -> Asked:
         ttft_limit_s=limit_s,
         numbers=numbers,
         tolerance=options.tolerance,
-        out=_claimed(options.out or Path("validation") / files[0].stem),
+        out=out,
         config_dir=options.config_dir,
         start=options.start,
         fit=fit,
+        replaces=any(out.iterdir()),
     )
 
 
 def _contents(files: Sequence[Path], found: list[Problem]) -> list[Content]:
+    names = [path.name for path in files]
     contents = []
     for path in files:
         try:
-            contents.append(read_content(path))
+            content = read_content(path)
         except ConfigError as error:
             found += error.problems
+            continue
+        alike = names.count(path.name) > 1 and bool(path.parent.name)
+        contents.append(content._replace(name=f"{path.parent.name}/{path.name}") if alike else content)
     return contents
+
+
+def _folder(run: Path) -> Path:
+    """Return where the files go unless that is given: a run's name, below the name of its folder."""
+    return Path("validation") / run.parent.name / run.stem
 
 
 def _conditions(option: str, text: str | None, found: list[Problem]) -> dict[str, str]:

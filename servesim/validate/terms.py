@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,11 +11,15 @@ import numpy as np
 from servesim.check import ConfigError, Problem, listed
 from servesim.cost.overhead import EngineOverhead
 from servesim.scenario import Scenario
+from servesim.sweeps.work import Progress
 from servesim.validate.closed_loop import Bases, Scores, scored, simulate
 from servesim.validate.compare import figures as figures_of
 from servesim.validate.fit import TERMS, Fit, Floats, fit
 from servesim.validate.measured import Figure, Measured
 from servesim.validate.points import Point, Points
+from servesim.validate.readers.content import Content
+from servesim.validate.readers.selection import meaning_of, same
+from servesim.validate.readers.spelling import POINTS, REQUESTS
 from servesim.validate.replay import simulated
 
 #: Simulates all runs on scenarios with other terms, and returns a figure of each.
@@ -103,19 +107,22 @@ def fit_terms(runs: Runs, name: str) -> FittedTerms:
 
 
 def of_points(
-    points: Points, bases: Bases, figures: Sequence[Figure], held_out: Mapping[str, str], **how: Any
+    points: Points, bases: Bases, figures: Sequence[Figure], held_out: Collection[int] = (), **how: Any
 ) -> Runs:
     """Return closed-loop points as runs to fit; ``how`` is handed on to :func:`simulate`.
 
+    Args:
+        points: what was measured.
+        bases: the scenario of each tensor parallelism.
+        figures: the metrics and statistics that are compared, the preferred one first.
+        held_out: the lines of points that are judged and not fitted.
+        how: further arguments of :func:`simulate`.
+
     Raises:
-        ConfigError: a condition names nothing that points have, or there is nothing to start from.
+        ConfigError: there is nothing to start from.
     """
-    known = ("tp", "isl", "osl", "concurrency")
-    if odd := [name for name in held_out if name not in known]:
-        message = f"points are told apart by {listed(known, 'and')}"
-        raise ConfigError([Problem("--held-out", name, message) for name in odd])
     kept = [point for point in points.points if isinstance(bases[point.tp], Scenario)]
-    mask = np.array([_is_held_out(point, held_out) for point in kept])
+    mask = np.array([point.line in held_out for point in kept])
     wanted = [_first(figures, point.measured) for point in kept]
     users = [point.concurrency for point, out in zip(kept, mask, strict=True) if not out]
 
@@ -149,36 +156,74 @@ def of_runs(
     figures: Sequence[Figure],
     held_out: Mapping[str, str],
     jobs: int = 1,
+    progress: Progress | None = None,
 ) -> Runs:
     """Return measured runs, whose requests are replayed, as runs to fit.
 
-    A run is held out when its name has every condition in it, as ``--by`` names runs.
+    A run is held out when its columns of ``--by`` have all these values.
 
     Raises:
-        ConfigError: there are no terms to start from.
+        ConfigError: a name is none of these columns, or there are no terms to start from.
     """
-    words = {f"{name}={value}" for name, value in held_out.items()}
+    columns = list(dict.fromkeys(name for each in measured for name in each.labels))
+    names = {name: _column(name, columns) for name in held_out}
+    if odd := [name for name, column in names.items() if column is None]:
+        message = (
+            f"runs are told apart by the columns of --by: {listed(columns, 'and') if columns else 'none'}"
+        )
+        raise ConfigError([Problem("--held-out", name, message) for name in odd])
+    pairs = [(str(names[name]), value) for name, value in held_out.items()]
     known = [figures_of(each) for each in measured]
     wanted = [_first(figures, each) for each in known]
 
     def run(overhead: EngineOverhead) -> Floats:
-        found = simulated(replace(scenario, engine_overhead=overhead), measured, jobs)
-        pairs = zip(map(figures_of, found), wanted, strict=True)
+        found = simulated(replace(scenario, engine_overhead=overhead), measured, jobs, progress)
+        pairs = zip((figures_of(each.run) for each in found), wanted, strict=True)
         return np.array([each.get(figure, np.nan) if figure else np.nan for each, figure in pairs])
 
     return Runs(
         [each.source for each in measured],
         figures,
         np.array([each[figure] if figure else np.nan for each, figure in zip(known, wanted, strict=True)]),
-        np.array([bool(words) and words <= set(each.source.split()) for each in measured]),
+        np.array([bool(pairs) and all(same(each.labels.get(n), v) for n, v in pairs) for each in measured]),
         _start([scenario]),
         run,
         None,
     )
 
 
-def _is_held_out(point: Point, conditions: Mapping[str, str]) -> bool:
-    return bool(conditions) and all(str(getattr(point, name)) == value for name, value in conditions.items())
+def held_out_lines(content: Content, points: Points, conditions: Mapping[str, str]) -> set[int]:
+    """Return the lines of the points that have these values: of users, lengths, ``tp``, or of any column.
+
+    Raises:
+        ConfigError: listing the names of nothing that the table has.
+    """
+    cells = {row.line: row.cells for row in content.rows}
+    names = {name: meaning_of(name, POINTS) for name in conditions}
+    odd = [name for name, meaning in names.items() if meaning is None and name not in content.header]
+    if odd:
+        message = f"points are told apart by {listed((*POINTS, *content.header), 'and')}"
+        raise ConfigError([Problem("--held-out", name, message) for name in odd])
+
+    def value(point: Point, name: str) -> object:
+        meaning = names[name]
+        return cells[point.line].get(name) if meaning is None else getattr(point, meaning)
+
+    return {
+        point.line
+        for point in points.points
+        if conditions and all(same(value(point, name), wanted) for name, wanted in conditions.items())
+    }
+
+
+def _column(name: str, columns: Sequence[str]) -> str | None:
+    """Return the column of a name, or of another spelling of what it holds; None without one."""
+    if name in columns:
+        return name
+    for spellings in (POINTS, REQUESTS):
+        if meaning := meaning_of(name, spellings):
+            return next((each for each in columns if meaning_of(each, spellings) == meaning), None)
+    return None
 
 
 def _first(figures: Sequence[Figure], known: Mapping[Figure, float]) -> Figure | None:

@@ -19,7 +19,7 @@ from servesim.sweeps.point import Outcome
 from servesim.validate.closed_loop import Simulated
 from servesim.validate.compare import Comparison
 from servesim.validate.points import Point, Points
-from servesim.validate.series import knee
+from servesim.validate.series import knees
 from servesim.validate.tolerance import Verdict
 from tests.browser import Open, numbers
 from tests.validate.runs import small
@@ -74,7 +74,7 @@ def test_the_page_of_a_run_holds_both_distributions(mode: str, tmp_path: Path, o
     one = comparison()
     verdicts = [Verdict("run.json", "ttft.mean", 0.15, 0.2)]
     path = tmp_path / "index.html"
-    runs_page([one], SAID, None, verdicts).write(path)
+    runs_page([one], SAID, [], verdicts).write(path)
     opened = open_page(path, mode)
     opened.check()
     assert "MISSED" in opened.page.content()
@@ -89,7 +89,7 @@ def test_the_page_of_several_runs_has_the_knee_and_every_run(
     mode: str, tmp_path: Path, open_page: Open
 ) -> None:
     several = [comparison(rate, f"{rate:g}.json") for rate in (1.0, 2.0, 4.0)]
-    page = runs_page(several, SAID, knee(several, 1.5), [])
+    page = runs_page(several, SAID, knees(several, 1.5), [])
     path = tmp_path / "index.html"
     page.write(path)
     opened = open_page(path, mode)
@@ -117,7 +117,7 @@ def test_a_summary_has_a_page_without_drawings() -> None:
     run = small()
     unknown = np.full(run.requests, np.nan)
     summary = replace(run, ttft_s=unknown, e2e_s=unknown, stated={"ttft": {"mean": 0.1}})
-    page = runs_page([Comparison(summary, run)], SAID, None, [])
+    page = runs_page([Comparison(summary, run)], SAID, [], [])
     assert titles(page) == []
     assert "TTFT mean (ms)" in page.html()
 
@@ -125,7 +125,7 @@ def test_a_summary_has_a_page_without_drawings() -> None:
 def test_answers_that_end_before_they_begin_have_a_page_and_are_told() -> None:
     run = small()
     odd = replace(run, e2e_s=run.ttft_s / 2)
-    page = runs_page([Comparison(odd, odd), Comparison(odd, run)], SAID, None, [])
+    page = runs_page([Comparison(odd, odd), Comparison(odd, run)], SAID, [], [])
     assert "12 requests measured with an E2E below its TTFT." in page.notes
     assert page.html()
 
