@@ -42,7 +42,7 @@ PAGE, SAVED = "index.html", "comparison.json"
 _HELP = """\
 servesim validate RUN ... [overrides] [options]: measured runs beside the same requests simulated.
 
-  servesim validate result.json model=llama3.1-8b cluster.replicas=1 cluster.tensor_parallel_size=1
+  servesim validate result.json model=llama3.1-8b cluster.tensor_parallel_size=1
   servesim validate 1qps.json 2qps.json 4qps.json --ttft-limit 1
   servesim validate requests.csv --where scenario=chat --by qps
   servesim validate points.csv --isl 1024 --osl 128 --where "backend=vllm tp=4"
@@ -50,7 +50,8 @@ servesim validate RUN ... [overrides] [options]: measured runs beside the same r
   servesim validate result.json --tolerance "ttft.mean=15% tpot.p50=10% ttft.ks=0.1"
 
 A RUN is a file that a benchmark has left; what it holds tells which. Overrides contain "=" and describe what
-the run was measured on; the traffic is the run's own.
+the run was measured on; the traffic is the run's own. A measured endpoint is most often one engine, so there
+is one replica where nothing says cluster.replicas; what nobody says of the server is told as assumed.
 
   vllm bench serve    its JSON, best with --save-detailed; without, only the figures that it has are compared
   AIPerf              profile_export.jsonl, or its summary as JSON or CSV
@@ -61,12 +62,16 @@ the run was measured on; the traffic is the run's own.
   closed-loop points  CSV, one point each: concurrency, isl, osl, tp, and ttft, tpot, throughput
 
 A run is replayed at its recorded times of sending; or, where all requests were due at once and the client
-limited how many were under way, by that many users. Errors are simulated / measured - 1.
+limited how many were under way, by that many users, who begin as the times say. Users who thought are told by
+workload.arrivals.ramp_up_s=S, .think_time_s=S and .think_time=exponential; else such a run is replayed at its
+times. Of a file without requests only means are compared. Errors are simulated / measured - 1.
 
   --max-concurrency N     the client's limit, where the file does not say: requests sent by N users
-  --where "COLUMN=VALUE"  take these rows of a table; several conditions have blanks between them
+  --where "COLUMN=VALUE"  take these rows of a table; several conditions have blanks between them, and a
+                          column is called as in the file, or tp, isl, osl, concurrency and the like
   --by COLUMN,...         rows of a table that differ in these columns are runs of their own
-  --ttft-limit S          at which of several rates p99 TTFT passes S seconds, measured and simulated
+  --ttft-limit S          at which of several rates p99 TTFT passes S seconds, measured and simulated, among
+                          runs that differ in their rate alone
   --isl N, --osl N        tokens in and out of closed-loop points, where the table does not say
   --requests-per-user N   requests of each user of a closed-loop point (5)
   --tolerance "NAME=LIMIT ..."
@@ -77,11 +82,12 @@ limited how many were under way, by that many users. Errors are simulated / meas
   --fit                   fit the engine's three terms (engine_overhead.step_s, .sequence_s, .prefill_factor)
                           to the runs, and write them as an option of that group
   --fit-on "METRIC.STATISTIC ..."  the figure that is to be met: of each run the first that it has (tpot.mean)
-  --held-out "NAME=VALUE ..."  judge the fit by these runs: points by tp, isl, osl or concurrency, runs by the
-                          columns of --by
+  --held-out "NAME=VALUE ..."  judge the fit by these runs: points by tp, isl, osl, concurrency or a column of
+                          the file, runs by the columns of --by
   --name NAME             what the fitted option is called (fitted)
   --jobs N                processes (one per core); the figures do not depend on it
-  --out DIR               where index.html and comparison.json go (validation/<name of the first RUN>)
+  --out DIR               where index.html and comparison.json go (validation/<name of the first RUN>, below
+                          the name of its folder)
   --config-dir DIR        also look for options in a folder of your own, laid out as conf/
 
 Exit status: 0; 4 when a tolerance is missed; 3 when requests of a simulated run did not complete; 1 error in

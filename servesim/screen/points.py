@@ -108,7 +108,8 @@ def _each(simulated: Simulated) -> list[Table]:
         if table[name].nunique(dropna=False) > 1
     }
     rows = []
-    ordered = table.sort_values("metric", key=_in_order, kind="stable")
+    by_users = table.sort_values(["tp", "isl", "osl", "concurrency"], kind="stable")
+    ordered = by_users.sort_values("metric", key=_in_order, kind="stable")
     for row in ordered.to_dict("records"):
         figure = str(row["metric"]), str(row["statistic"])
         values = (told(figure, row["measured"]), told(figure, row["simulated"]), signed_percent(row["error"]))

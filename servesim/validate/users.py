@@ -69,7 +69,8 @@ def _began(run: Measured) -> tuple[Floats, Floats]:
         return run.sent_s[:users], np.empty(0)
     ends_s = np.sort(run.sent_s + run.e2e_s)
     ended = np.searchsorted(ends_s, run.sent_s + LEAST_S, side="right")
-    starts, pauses = [], []
+    starts: list[float] = []
+    pauses: list[float] = []
     for sent_s, over in zip(run.sent_s.tolist(), ended.tolist(), strict=True):
         if over > len(pauses) or len(starts) == users:
             pauses.append(sent_s - float(ends_s[len(pauses)]))
