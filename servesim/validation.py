@@ -24,7 +24,7 @@ from servesim.validate.points import is_points
 from servesim.validate.readers.content import Content
 from servesim.validate.replay import base, replayed, simulated
 from servesim.validate.series import knees
-from servesim.validate.terms import FittedTerms, fit_terms, held_out_lines, of_points, of_runs
+from servesim.validate.terms import FittedTerms, fit_terms, of_points, of_runs
 from servesim.validate.terms_file import write_terms
 from servesim.validate.tolerance import (
     OF_POINTS,
@@ -184,9 +184,10 @@ def _fit_points(what: Asked, fitting: Fitting, content: Content) -> int:
     points = what.points(content)
     scenarios = bases(points, what.overrides, what.config_dir)
     how: dict[str, Any] = {"requests_per_user": what.per_user, "jobs": what.jobs, "start": what.start}
-    held_out = held_out_lines(content, points, fitting.held_out)
     with points_bar(console(stderr=True), counted="simulated points") as tell:
-        runs = of_points(points, scenarios, fitting.figures, held_out, **how, progress=adding_up(tell))
+        runs = of_points(
+            points, scenarios, fitting.figures, fitting.held_out, content, **how, progress=adding_up(tell)
+        )
         found = fit_terms(runs, fitting.name)
     scenario = next(each for each in scenarios.values() if isinstance(each, Scenario))
     return _fitted(what, fitting, found, scenario, points.source)

@@ -36,6 +36,11 @@ def assumed(scenario: Mapping[str, Any]) -> str:
     return next((note for note in scenario.get("notes", ()) if note.startswith(ASSUMED)), "")
 
 
+def capital(text: str) -> str:
+    """Return a sentence with a capital first letter, the others as they are."""
+    return text[:1].upper() + text[1:]
+
+
 def measured(comparisons: Sequence[Comparison]) -> str:
     """Tell what was measured: the one run, or what several of them have in common."""
     runs = [each.measured for each in comparisons]

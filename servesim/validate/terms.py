@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -107,7 +107,12 @@ def fit_terms(runs: Runs, name: str) -> FittedTerms:
 
 
 def of_points(
-    points: Points, bases: Bases, figures: Sequence[Figure], held_out: Collection[int] = (), **how: Any
+    points: Points,
+    bases: Bases,
+    figures: Sequence[Figure],
+    held_out: Mapping[str, str],
+    content: Content | None = None,
+    **how: Any,
 ) -> Runs:
     """Return closed-loop points as runs to fit; ``how`` is handed on to :func:`simulate`.
 
@@ -115,16 +120,18 @@ def of_points(
         points: what was measured.
         bases: the scenario of each tensor parallelism.
         figures: the metrics and statistics that are compared, the preferred one first.
-        held_out: the lines of points that are judged and not fitted.
+        held_out: what the points have that are judged and not fitted; see :func:`held_out_lines`.
+        content: the table, by whose columns points can be held out, too.
         how: further arguments of :func:`simulate`.
 
     Raises:
-        ConfigError: there is nothing to start from.
+        ConfigError: a condition names nothing that points have, or there is nothing to start from.
     """
     kept = [point for point in points.points if isinstance(bases[point.tp], Scenario)]
-    mask = np.array([point.line in held_out for point in kept])
+    out = held_out_lines(points, held_out, content)
+    mask = np.array([point.line in out for point in kept])
     wanted = [_first(figures, point.measured) for point in kept]
-    users = [point.concurrency for point, out in zip(kept, mask, strict=True) if not out]
+    users = [point.concurrency for point, judged in zip(kept, mask, strict=True) if not judged]
 
     def run(overhead: EngineOverhead) -> Floats:
         varied = {
@@ -192,17 +199,18 @@ def of_runs(
     )
 
 
-def held_out_lines(content: Content, points: Points, conditions: Mapping[str, str]) -> set[int]:
+def held_out_lines(points: Points, conditions: Mapping[str, str], content: Content | None = None) -> set[int]:
     """Return the lines of the points that have these values: of users, lengths, ``tp``, or of any column.
 
     Raises:
         ConfigError: listing the names of nothing that the table has.
     """
-    cells = {row.line: row.cells for row in content.rows}
+    header = content.header if content else ()
+    cells = {row.line: row.cells for row in content.rows} if content else {}
     names = {name: meaning_of(name, POINTS) for name in conditions}
-    odd = [name for name, meaning in names.items() if meaning is None and name not in content.header]
+    odd = [name for name, meaning in names.items() if meaning is None and name not in header]
     if odd:
-        message = f"points are told apart by {listed((*POINTS, *content.header), 'and')}"
+        message = f"points are told apart by {listed(dict.fromkeys((*POINTS, *header)), 'and')}"
         raise ConfigError([Problem("--held-out", name, message) for name in odd])
 
     def value(point: Point, name: str) -> object:

@@ -41,7 +41,7 @@ def test_columns_are_named_as_the_file_has_them_or_in_any_known_spelling(
     content = read_content(write_csv(tmp_path / "points.csv", ROWS))
     assert [row.line for row in chosen(content, where)] == lines
     points = points_of(content, {}, None, None)
-    assert sorted(held_out_lines(content, points, where)) == lines
+    assert sorted(held_out_lines(points, where, content)) == lines
 
 
 def test_names_of_no_column_are_refused(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_names_of_no_column_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"is no column of points\.csv"):
         chosen(content, {"backend": "vllm"})
     with pytest.raises(ConfigError, match="points are told apart by"):
-        held_out_lines(content, points_of(content, {}, None, None), {"backend": "vllm"})
+        held_out_lines(points_of(content, {}, None, None), {"backend": "vllm"}, content)
 
 
 def test_runs_are_held_out_by_their_columns_in_any_spelling() -> None:

@@ -13,7 +13,7 @@ from servesim.report.validation.rates import rates
 from servesim.report.validation.tables import figures_table, load_table, series_table, verdict_table
 from servesim.screen.errors import unit_of
 from servesim.screen.figures import counted
-from servesim.screen.replays import assumed, measured, notes, short_names, what
+from servesim.screen.replays import assumed, capital, measured, notes, short_names, what
 from servesim.validate.compare import Comparison
 from servesim.validate.measured import METRICS
 from servesim.validate.series import Knee
@@ -58,7 +58,7 @@ def _lead(comparisons: Sequence[Comparison], scenario: Mapping[str, Any]) -> Ite
     yield f"Measured: {measured(comparisons)}."
     yield f"Simulated: {what(scenario)}; the same requests, sent at the same times or by as many users."
     if taken := assumed(scenario):
-        yield f"{taken.capitalize()}."
+        yield f"{capital(taken)}."
 
 
 def _notes(comparisons: Sequence[Comparison]) -> list[str]:

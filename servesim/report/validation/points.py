@@ -17,7 +17,7 @@ from servesim.report.validation.tables import verdict_table
 from servesim.screen.errors import share, signed_percent, title_of, told, unit_of
 from servesim.screen.figures import counted
 from servesim.screen.points import points_notes, what_points
-from servesim.screen.replays import assumed
+from servesim.screen.replays import assumed, capital
 from servesim.validate.closed_loop import Scores, Simulated
 from servesim.validate.measured import Figure
 from servesim.validate.tolerance import Verdict
@@ -36,7 +36,7 @@ def points_page(simulated: Simulated, scenario: Mapping[str, Any], verdicts: Seq
     lead = [
         f"Measured: {points.source}, {counted(len(points.points), 'closed-loop point')}.",
         f"Simulated: {what_points(simulated, scenario)}; each point with its own users and lengths.",
-        *([f"{taken}."] if (taken := assumed(scenario).capitalize()) else []),
+        *([f"{taken}."] if (taken := capital(assumed(scenario))) else []),
         "An error is simulated / measured - 1.",
     ]
     sections = [
