@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from servesim.check import ConfigError, Problem, listed
 from servesim.validate.closed_loop import REQUESTS_PER_USER, STARTS
 from servesim.validate.compare import FIGURES
 from servesim.validate.measured import Figure, Measured
+from servesim.validate.options import option_of, seconds_of, whole
 from servesim.validate.points import Points, points_of
 from servesim.validate.readers import runs_of
 from servesim.validate.readers.content import Content, read_content
@@ -154,10 +155,10 @@ def asked(options: argparse.Namespace) -> Asked:
     """
     files = [Path(text) for text in options.rest if "=" not in text]
     found = [] if files else [Problem("RUN", None, "is missing: a file that a benchmark has left")]
-    numbers = {name: _whole(name, getattr(options, name), most, found) for name, most in _MOST.items()}
+    numbers = {name: whole(name, getattr(options, name), most, found) for name, most in _MOST.items()}
     where = _conditions("--where", options.where, found)
     contents = _contents(files, found)
-    limit_s = _seconds(options.ttft_limit, found)
+    limit_s = seconds_of(options.ttft_limit, found)
     fit = _fitting(options, found)
     if options.start not in STARTS:
         found.append(Problem("--start", options.start, f"must be {listed(STARTS, 'or')}"))
@@ -224,33 +225,6 @@ def _fitting(options: argparse.Namespace, found: list[Problem]) -> Fitting | Non
         found.append(Problem("--name", name, "must be letters, digits, dots and dashes"))
     figures = [known[each] for each in names if each in known]
     return Fitting(figures, _conditions("--held-out", options.held_out, found), name)
-
-
-def option_of(name: str) -> str:
-    """Return an option as it is typed."""
-    return f"--{name.replace('_', '-')}"
-
-
-def _whole(name: str, text: str | None, most: int, found: list[Problem]) -> int | None:
-    if text is None:
-        return None
-    if text.isdecimal() and text.isascii() and len(text) <= len(str(most)) and 1 <= int(text) <= most:
-        return int(text)
-    found.append(Problem(option_of(name), text, f"must be a whole number, at least 1 and at most {most:,}"))
-    return None
-
-
-def _seconds(text: str | None, found: list[Problem]) -> float | None:
-    if text is None:
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if isfinite(seconds) and seconds > 0:
-        return seconds
-    found.append(Problem("--ttft-limit", text, "must be a number of seconds above 0"))
-    return None
 
 
 def _claimed(folder: Path) -> Path:

@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from servesim.check import ConfigError, Problem, listed
+from servesim.check import ConfigError, Problem
 from servesim.cost.overhead import EngineOverhead
 from servesim.scenario import Scenario
 from servesim.sweeps.work import Progress
 from servesim.validate.closed_loop import Bases, Scores, scored, simulate
 from servesim.validate.compare import figures as figures_of
 from servesim.validate.fit import TERMS, Fit, Floats, fit
+from servesim.validate.held_out import held_out_lines, held_out_runs
 from servesim.validate.measured import Figure, Measured
-from servesim.validate.points import Point, Points
+from servesim.validate.points import Points
 from servesim.validate.readers.content import Content
-from servesim.validate.readers.selection import meaning_of, same
-from servesim.validate.readers.spelling import POINTS, REQUESTS
 from servesim.validate.replay import simulated
 
 #: Simulates all runs on scenarios with other terms, and returns a figure of each.
@@ -172,14 +171,6 @@ def of_runs(
     Raises:
         ConfigError: a name is none of these columns, or there are no terms to start from.
     """
-    columns = list(dict.fromkeys(name for each in measured for name in each.labels))
-    names = {name: _column(name, columns) for name in held_out}
-    if odd := [name for name, column in names.items() if column is None]:
-        message = (
-            f"runs are told apart by the columns of --by: {listed(columns, 'and') if columns else 'none'}"
-        )
-        raise ConfigError([Problem("--held-out", name, message) for name in odd])
-    pairs = [(str(names[name]), value) for name, value in held_out.items()]
     known = [figures_of(each) for each in measured]
     wanted = [_first(figures, each) for each in known]
 
@@ -192,46 +183,11 @@ def of_runs(
         [each.source for each in measured],
         figures,
         np.array([each[figure] if figure else np.nan for each, figure in zip(known, wanted, strict=True)]),
-        np.array([bool(pairs) and all(same(each.labels.get(n), v) for n, v in pairs) for each in measured]),
+        np.array(held_out_runs(measured, held_out)),
         _start([scenario]),
         run,
         None,
     )
-
-
-def held_out_lines(points: Points, conditions: Mapping[str, str], content: Content | None = None) -> set[int]:
-    """Return the lines of the points that have these values: of users, lengths, ``tp``, or of any column.
-
-    Raises:
-        ConfigError: listing the names of nothing that the table has.
-    """
-    header = content.header if content else ()
-    cells = {row.line: row.cells for row in content.rows} if content else {}
-    names = {name: meaning_of(name, POINTS) for name in conditions}
-    odd = [name for name, meaning in names.items() if meaning is None and name not in header]
-    if odd:
-        message = f"points are told apart by {listed(dict.fromkeys((*POINTS, *header)), 'and')}"
-        raise ConfigError([Problem("--held-out", name, message) for name in odd])
-
-    def value(point: Point, name: str) -> object:
-        meaning = names[name]
-        return cells[point.line].get(name) if meaning is None else getattr(point, meaning)
-
-    return {
-        point.line
-        for point in points.points
-        if conditions and all(same(value(point, name), wanted) for name, wanted in conditions.items())
-    }
-
-
-def _column(name: str, columns: Sequence[str]) -> str | None:
-    """Return the column of a name, or of another spelling of what it holds; None without one."""
-    if name in columns:
-        return name
-    for spellings in (POINTS, REQUESTS):
-        if meaning := meaning_of(name, spellings):
-            return next((each for each in columns if meaning_of(each, spellings) == meaning), None)
-    return None
 
 
 def _first(figures: Sequence[Figure], known: Mapping[Figure, float]) -> Figure | None:

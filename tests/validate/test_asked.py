@@ -11,11 +11,12 @@ import pytest
 
 from servesim.check import ConfigError
 from servesim.cli import main
+from servesim.validate.held_out import held_out_lines
 from servesim.validate.points import points_of
 from servesim.validate.readers.content import read_content
 from servesim.validate.readers.selection import chosen
 from servesim.validate.replay import base
-from servesim.validate.terms import held_out_lines, of_runs
+from servesim.validate.terms import of_runs
 from servesim.validation import validate
 from tests.validate.runs import OVERRIDES, rows_of, small, vllm_result, write_csv, write_json
 
