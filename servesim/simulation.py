@@ -134,7 +134,7 @@ def _client(
         scenario.client.max_concurrency,
         scenario.client.api_time_s,
     )
-    users = workload.arrivals if isinstance(workload, Synthetic) else None
+    users = workload.arrivals if isinstance(workload, Synthetic) else getattr(workload, "users", None)
     if isinstance(users, Users):
         thoughts_s = users.thoughts_s(streams.stream("think times"))
         return ClosedLoop(clock, batches, cluster, pause, users, thoughts_s, workload.duration_s, api_time_s)

@@ -70,7 +70,7 @@ def rtx_pro_6000(data: Path) -> Part:
     ]
     title = "Requests in the engine, {:.1f} running and {:.1f} waiting off on average".format(*off)
     tables = {"All figures, with the terms of vllm-0.8": shown(said[0]), title: counts}
-    page = runs_page(said[:1], results[0].summary["scenario"], None, [])
+    page = runs_page(said[:1], results[0].summary["scenario"], [], [])
     return Part("vLLM 0.19 on an RTX PRO 6000", [*scores, *other], tables, {"rtx-pro-6000": page})
 
 
@@ -99,7 +99,7 @@ def llm_d(data: Path) -> Part:
     (long,) = [run for run, _ in rows if "sharegpt" in run.source]
     scores.append(computed(long))
     told = base([*LLM_D_ENGINE, *GREEDY]).as_dict()
-    page = runs_page([said[0] for _, said in rows], told, None, [])
+    page = runs_page([said[0] for _, said in rows], told, [], [])
     return Part("llm-d: Llama-3.1-70B on two replicas", scores, {"By rate": by_rate(rows)}, {"llm-d": page})
 
 

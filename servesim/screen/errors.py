@@ -7,6 +7,10 @@ from typing import NamedTuple
 
 from servesim.screen.figures import number
 from servesim.validate.measured import THROUGHPUT, Figure
+from servesim.validate.tolerance import Verdict
+
+#: Errors from this on are told in whole per cent.
+_MANY = 9.995
 
 
 class Unit(NamedTuple):
@@ -48,10 +52,21 @@ def told(figure: Figure, value: float) -> str:
 
 
 def signed_percent(error: float) -> str:
-    """Return a relative error with its sign: ``+4.0%``; ``-`` where it is not known."""
-    return "-" if isnan(error) else f"{error:+.1%}"
+    """Return a relative error with its sign: ``+4.0%``, ``+1,240%``; ``-`` where it is not known."""
+    if isnan(error):
+        return "-"
+    return f"{error:+,.0%}" if error >= _MANY else f"{error:+.1%}"
 
 
 def share(value: float) -> str:
     """Return an absolute error: ``4.0%``; ``-`` where it is not known."""
-    return "-" if isnan(value) else f"{value:.1%}"
+    if isnan(value):
+        return "-"
+    return f"{value:,.0%}" if value >= _MANY else f"{value:.1%}"
+
+
+def verdict_words(verdict: Verdict) -> tuple[str, str]:
+    """Return what a tolerance came out at and its limit: in per cent, or of a distance as numbers."""
+    if verdict.name.endswith(".ks"):
+        return f"{verdict.value:.3f}", f"{verdict.limit:g}"
+    return share(abs(verdict.value)), share(verdict.limit)

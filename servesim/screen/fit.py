@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.table import Table
 
 from servesim.check import listed
 from servesim.screen.errors import share, signed_percent, title_of
 from servesim.screen.figures import counted
-from servesim.screen.validation import columns, print_parts
+from servesim.screen.validation import Content, columns, print_parts, server
 from servesim.validate.closed_loop import Scores
 from servesim.validate.terms import FittedTerms
 
@@ -18,10 +19,13 @@ from servesim.validate.terms import FittedTerms
 _UNITS = {"step_s": ("ms", 1e3), "sequence_s": ("us", 1e6), "prefill_factor": ("times", 1.0)}
 
 
-def print_fit(found: FittedTerms, source: str, split: str, files: str, out: Console) -> None:
-    """Print the terms with their intervals, the errors with them, and what the runs cannot tell."""
+def print_fit(
+    found: FittedTerms, scenario: Mapping[str, Any], source: str, split: str, files: str, out: Console
+) -> None:
+    """Print what was simulated, terms with their intervals, errors with them, and what runs cannot tell."""
     doubts = "\n".join(found.fit.doubts()) or "the runs tell all terms apart"
-    parts: list[tuple[str, RenderableType | str]] = [
+    parts: list[tuple[str, Content]] = [
+        *server(scenario),
         ("Fitted to", f"{counted(found.fitted.n, 'run')} of {source}; {split}"),
         ("Terms", _terms(found)),
         ("Errors", _errors(found)),

@@ -17,6 +17,11 @@ WHOLE = 0.99
 _MUCH = 0.05
 #: Share of simulated time from which on a planner should hear of the all-reduces.
 _MOST_ON_LINKS = 1 / 3
+#: Share of the KV cache that is nearly all of it, and share of the requests' time that is a long wait.
+_FULL, _LONG = 0.6, 0.1
+
+_SATURATED = "saturated: more arrives than is served, so latencies depend on how long the run lasts"
+_NO_CAPACITY = "ignore_capacity: KV blocks as many as could be used, whether they fit or not"
 
 
 def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
@@ -25,17 +30,53 @@ def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
     yield from summary["scenario"].get("notes", ())
     yield from _on_the_calibration(summary["calibration"])
     if summary["scenario"]["ignore_capacity"]:
-        yield "ignore_capacity: KV blocks as many as could be used, whether they fit or not"
+        yield _NO_CAPACITY
     yield from _on_the_window(summary)
     yield from _on_the_sending(summary)
     yield from _on_the_requests(summary)
     yield from trace
 
 
+def replay_notes(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the notes of a simulated run that has the traffic of a measured one.
+
+    Ramp and drain are no matter: the measured figures include them, too.
+    """
+    yield from basis(summary["scenario"])
+    yield from summary["scenario"].get("notes", ())
+    yield from _on_the_calibration(summary["calibration"])
+    if summary["scenario"]["ignore_capacity"]:
+        yield _NO_CAPACITY
+    if summary["saturated"]:
+        yield _SATURATED
+    yield from _on_the_waiting(summary)
+    yield from _on_the_requests(summary)
+
+
+def _on_the_waiting(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where requests waited while the KV cache was nearly full."""
+    spent = {name: seconds or 0.0 for name, seconds in summary["breakdown_s"].items()}
+    waited = spent["queue"] + spent["preempted"] + spent["decode_queue"]
+    share = waited / (sum(spent.values()) or 1.0)
+    full = summary["utilisation"]["kv_cache"] or 0.0
+    if share < _LONG or full < _FULL:
+        return
+    blocks = min(sheet["kv_blocks"] for sheet in summary["memory"].values())
+    yield (
+        f"the KV cache ({blocks:,} blocks per replica) was {full:.0%} full on average when simulated, and "
+        f"requests waited {share:.0%} of their time"
+    )
+
+
+def extrapolates(share: Any) -> bool:
+    """Tell whether much of the time lies outside the calibrated ranges."""
+    return (share or 0.0) > _MUCH
+
+
 def _on_the_calibration(calibration: Mapping[str, Any]) -> Iterator[str]:
     """Yield a warning where much of the time is outside the calibrated ranges, or is spent on links."""
     operations = calibration["operations"] or {}
-    if (calibration["extrapolated"] or 0.0) > _MUCH:
+    if extrapolates(calibration["extrapolated"]):
         outside = f"{calibration['extrapolated']:.1%} of the time is outside the calibrated ranges"
         yield ": ".join(filter(None, (outside, largest(operations, "extrapolated"))))
     linked = sum(operations.get("all_reduce", {}).values())
@@ -51,7 +92,7 @@ def _on_the_window(summary: Mapping[str, Any]) -> Iterator[str]:
     if summary["settled"] is False:
         yield "no steady state found, so half of the run was cut: send more requests"
     if summary["saturated"]:
-        yield "saturated: more arrives than is served, so latencies depend on how long the run lasts"
+        yield _SATURATED
     elif not summary["scenario"]["steady"] and _is_short(summary):
         took = f"short run: {number(sending_s(summary))} s of arrivals"
         yield f"{took}; throughput and $ include ramp and drain: more requests, or steady=true"

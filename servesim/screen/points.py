@@ -5,32 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console, RenderableType
+import pandas as pd
+from rich.console import Console
 from rich.table import Table
 
-from servesim.screen.errors import share, signed_percent, title_of
+from servesim.check import listed
+from servesim.screen.basis import basis
+from servesim.screen.errors import share, signed_percent, title_of, told
 from servesim.screen.figures import counted
 from servesim.screen.hardware import gpus
-from servesim.screen.validation import columns, endings, print_parts, what
+from servesim.screen.notes import extrapolates
+from servesim.screen.replays import what
+from servesim.screen.validation import Content, columns, endings, narrowing, print_parts, server
 from servesim.validate.closed_loop import Simulated
+from servesim.validate.server import ASSUMED
 from servesim.validate.tolerance import Verdict
 
 #: Errors that are printed in full.
 _MOST_FAILED = 3
+#: Points that are printed one by one; of more, their errors by users.
+_MOST_SHOWN = 12
 
 
 def print_points(
     simulated: Simulated, scenario: Mapping[str, Any], verdicts: Sequence[Verdict], files: str, out: Console
 ) -> None:
-    """Print the errors of closed-loop points: of all, by tensor parallelism and by users."""
+    """Print the errors of closed-loop points: of all, by tensor parallelism, and of few points each."""
     points = simulated.points
-    parts: list[tuple[str, RenderableType | str]] = [
-        ("Simulated", what_points(simulated, scenario)),
+    few = len(points.points) <= _MOST_SHOWN
+    parts: list[tuple[str, Content]] = [
+        *server(scenario, what_points(simulated, scenario)),
         ("Measured", f"{points.source}: {counted(len(points.points), 'closed-loop point')}"),
-        ("Errors", _scores(simulated)),
+        *([("Points", _each(simulated))] if few else []),
+        ("Errors", _scores(simulated, ("", "tp") if few else ("", "tp", "concurrency"))),
     ]
-    found = [*points.notes, *failures(simulated)]
-    print_parts([*parts, *endings(verdicts, found, files)], out)
+    print_parts([*parts, *endings(verdicts, list(points_notes(simulated, scenario)), files)], out)
 
 
 def what_points(simulated: Simulated, scenario: Mapping[str, Any]) -> str:
@@ -45,6 +54,40 @@ def what_points(simulated: Simulated, scenario: Mapping[str, Any]) -> str:
     )
 
 
+def points_notes(simulated: Simulated, scenario: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what to know when reading the figures of points, how many of them it concerns."""
+    yield from simulated.points.notes
+    yield from failures(simulated)
+    sizes = {point.tp for point in simulated.points.points} - {None}
+    size = scenario["cluster"].get("tensor_parallel_size")
+    if sizes and size is not None and size not in sizes:
+        said = listed((str(each) for each in sorted(sizes, key=str)), "and")
+        yield f"the table says tensor parallelism {said}; {size} was simulated, as given"
+    yield from basis(scenario)
+    yield from (note for note in scenario.get("notes", ()) if not note.startswith(ASSUMED))
+    for concern, concerns in _CONCERNS.items():
+        if count := sum(concerns(outcome.figures) for outcome in simulated.outcomes):
+            yield f"{counted(count, 'point')} {concern}"
+
+
+def _above_0(name: str) -> Any:
+    return lambda figures: (figures.get(name) or 0) > 0
+
+
+#: What to know of a simulated point, and how its figures tell it.
+_CONCERNS: Mapping[str, Any] = {
+    "with preemptions: the KV cache was full": _above_0("accounting.preemptions"),
+    "with answers cut at max_model_len": _above_0("accounting.length_capped"),
+    "with no steady state found: send more --requests-per-user": lambda each: each.get("settled") is False,
+    "mostly waiting for the KV cache or for max_num_seqs": lambda each: (
+        (each.get("breakdown_s.queue") or 0) > (each.get("breakdown_s.decode") or 0) > 0
+    ),
+    "outside the calibrated ranges for much of the time": lambda each: extrapolates(
+        each.get("calibration.extrapolated")
+    ),
+}
+
+
 def failures(simulated: Simulated) -> Iterator[str]:
     """Yield the errors of points that could not be simulated."""
     failed = simulated.failed
@@ -56,18 +99,44 @@ def failures(simulated: Simulated) -> Iterator[str]:
         yield "not every request of the simulated points completed"
 
 
-def _scores(simulated: Simulated) -> Table:
+def _each(simulated: Simulated) -> list[Table]:
+    """Return measured and simulated values, one row for each figure of a point."""
+    table = simulated.table
+    varied = {
+        name: heading
+        for name, heading in (("tp", "GPUs"), ("isl", "in"), ("osl", "out"))
+        if table[name].nunique(dropna=False) > 1
+    }
+    rows = []
+    by_users = table.sort_values(["tp", "isl", "osl", "concurrency"], kind="stable")
+    ordered = by_users.sort_values("metric", key=_in_order, kind="stable")
+    for row in ordered.to_dict("records"):
+        figure = str(row["metric"]), str(row["statistic"])
+        values = (told(figure, row["measured"]), told(figure, row["simulated"]), signed_percent(row["error"]))
+        settings = ("-" if pd.isna(row[name]) else f"{row[name]:,.0f}" for name in varied)
+        rows.append([title_of(figure), f"{row['concurrency']:,}", *settings, *values])
+    return narrowing(("", "users", *varied.values(), "measured", "simulated", "error"), rows)
+
+
+def _in_order(metrics: pd.Series) -> pd.Series:
+    """Return the places of metrics in the order in which they are first told."""
+    return metrics.map({name: at for at, name in enumerate(dict.fromkeys(metrics))})
+
+
+def _scores(simulated: Simulated, groups: Sequence[str]) -> Table:
     """Return the scores of each figure: of all points, then by tensor parallelism, then by users."""
     table = columns("", "", "n", "MAPE", "MdAPE", "bias")
-    for name in ("", "tp", "concurrency"):
+    for name in groups:
         scores = simulated.scores(*([name] if name else []))
         if name and len({key[2] for key in scores}) < 2:
             continue
         for key, row in scores.items():
-            group = (
-                (f"{name}={key[2]:g}" if name != "concurrency" else f"{key[2]:,} users") if name else "all"
-            )
             figure = str(key[0]), str(key[1])
             errors = (share(row.mape), share(row.mdape), signed_percent(row.bias))
+            group = _group(name, key[2]) if name else "all"
             table.add_row(title_of(figure).partition(" (")[0], group, f"{row.n:,}", *errors)
     return table
+
+
+def _group(name: str, value: Any) -> str:
+    return counted(value, "user") if name == "concurrency" else f"{name}={value:g}"

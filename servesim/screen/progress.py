@@ -48,19 +48,21 @@ def progress_bar(
 
 @contextmanager
 def points_bar(
-    out: Console, patience_s: float = PATIENCE_S, every_s: float = EVERY_S
-) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function to tell how many points of a sweep are done, of how many at most.
+    out: Console, patience_s: float = PATIENCE_S, every_s: float = EVERY_S, counted: str = "points"
+) -> Iterator[Callable[[int, int | None], None]]:
+    """Yield a function to tell how many points of a sweep, or what is ``counted``, are done, of how many.
+
+    That many is the most that there will be, or None where nobody knows it.
 
     After a while a bar shows it, with the time that is left; where ``out`` is no terminal, a line every
     ``every_s`` seconds.
     """
     if not out.is_terminal:
-        yield _lines(out, every_s)
+        yield _lines(out, every_s, counted)
         return
     left = TimeRemainingColumn(elapsed_when_finished=True)
     bar = Progress(
-        TextColumn("points"),
+        TextColumn(counted),
         BarColumn(),
         _CountColumn(),
         left,
@@ -72,15 +74,30 @@ def points_bar(
         yield tell
 
 
-def _lines(out: Console, every_s: float) -> Callable[[int, int], None]:
-    """Return a function that writes how many points are done, at most every ``every_s`` seconds."""
+def adding_up(tell: Callable[[int, int | None], None]) -> Callable[[int, int], None]:
+    """Return a function that is told of one round after another, and tells how many there were in all."""
+    before = last = 0
+
+    def told(done: int, of: int) -> None:
+        nonlocal before, last
+        if done <= last:
+            before += last
+        last = done
+        tell(before + done, None)
+
+    return told
+
+
+def _lines(out: Console, every_s: float, counted: str) -> Callable[[int, int | None], None]:
+    """Return a function that writes how many there are, at most every ``every_s`` seconds."""
     told_s = time.monotonic()
 
-    def tell(done: int, of: int) -> None:
+    def tell(done: int, of: int | None) -> None:
         nonlocal told_s
+        most = "" if of is None else f" of at most {of:,}"
         if time.monotonic() - told_s >= every_s:
             told_s = time.monotonic()
-            out.print(f"{done:,} of at most {of:,} points", highlight=False)
+            out.print(f"{done:,}{most} {counted}", highlight=False)
 
     return tell
 

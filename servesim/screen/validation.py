@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf
+from math import isnan
 from typing import Any
 
-import numpy as np
 from rich.console import Console, RenderableType
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from servesim.check import listed
 from servesim.screen.console import print_lines
-from servesim.screen.errors import share, signed_percent, title_of, told
-from servesim.screen.figures import counted, number
-from servesim.screen.hardware import cluster, gpus
+from servesim.screen.errors import share, signed_percent, title_of, told, verdict_words
+from servesim.screen.replays import assumed, knee_line, load_of, measured, notes, short_names, what
 from servesim.validate.compare import Comparison
-from servesim.validate.measured import Measured
+from servesim.validate.measured import Figure
 from servesim.validate.series import Knee
 from servesim.validate.tolerance import Verdict
 
-#: Errors that a row for one of several runs tells.
+#: Errors that a row for one of several runs tells; where there is room for fewer, the last ones go first.
 SERIES = (
     *(("ttft", "mean"), ("ttft", "p50"), ("ttft", "p99"), ("tpot", "mean"), ("tpot", "p99")),
     *(("e2e", "mean"), ("throughput", "output_tokens")),
 )
+_DISPENSABLE = (("ttft", "p50"), ("e2e", "mean"), ("tpot", "p99"), ("throughput", "output_tokens"))
+
+#: Something to print: the widest of several tables that fits, the narrowest where none does.
+Content = RenderableType | str | Sequence[Table]
 
 
 def print_validation(
     scenario: Mapping[str, Any],
     comparisons: Sequence[Comparison],
-    knee: Knee | None,
+    knees: Sequence[Knee],
     verdicts: Sequence[Verdict],
     files: str,
     out: Console,
@@ -41,116 +43,47 @@ def print_validation(
     Args:
         scenario: the simulated configuration as plain values.
         comparisons: one for each run.
-        knee: where the runs' TTFT passes a limit, if that was asked.
+        knees: where the runs' TTFT passes a limit, if that was asked, of each series of rates.
         verdicts: what became of the tolerances.
         files: where the page and the figures are.
         out: where to print.
 
     """
-    parts: list[tuple[str, RenderableType | str]] = [
-        ("Simulated", what(scenario)),
-        ("Measured", measured(comparisons)),
-    ]
+    parts: list[tuple[str, Content]] = [*server(scenario), ("Measured", measured(comparisons))]
     if len(comparisons) == 1:
         parts += [("Figures", _figures(comparisons[0])), ("Requests", _requests(comparisons[0]))]
         parts += [("By load", _by_load(comparisons[0]))]
     else:
         parts.append(("Errors", _series(comparisons)))
-    parts += [("Knee", knee_line(knee))] if knee else []
+    parts += [("Knee", "\n".join(map(knee_line, knees)))] if knees else []
     parts += endings(verdicts, list(notes(comparisons)), files)
     print_parts(parts, out)
 
 
-def what(scenario: Mapping[str, Any]) -> str:
-    """Tell what was simulated: model, hardware, scheduler."""
-    hardware = listed((f"{count} x {gpu}" for gpu, count in gpus(scenario).items()), "and")
-    kind = scenario["scheduler"]["kind"]
-    return f"{scenario['model']['name']} on {hardware}: {cluster(scenario, None)}; scheduler {kind}"
-
-
-def measured(comparisons: Sequence[Comparison]) -> str:
-    """Tell what was measured: the one run, or what several of them have in common."""
-    runs = [each.measured for each in comparisons]
-    if len(runs) == 1:
-        return how(runs[0])
-    total = counted(sum(run.requests for run in runs), "request")
-    return (
-        f"{counted(len(runs), 'run')}, {total} ({listed(dict.fromkeys(run.format for run in runs), 'and')})"
-    )
-
-
-def short_names(comparisons: Sequence[Comparison]) -> list[str]:
-    """Return what runs are called side by side: without the name of a file that all come from."""
-    names = [each.measured.source for each in comparisons]
-    files = {name.partition(" ")[0] for name in names}
-    if len(names) > 1 and len(files) == 1 and all(" " in name for name in names):
-        return [name.partition(" ")[2] for name in names]
-    return names
-
-
-def how(run: Measured) -> str:
-    """Tell what was measured, and how its requests are replayed."""
-    tokens = (number(float(each.mean())) for each in (run.input_tokens, run.output_tokens))
-    means = "{} tokens in and {} out on average".format(*tokens)
-    if run.closed_loop:
-        sending = f"{run.max_concurrency:,} users, each the next when the last has ended"
-    elif run.request_rate == inf:
-        sending = "all at once"
-    elif run.due_s is not None:
-        sending = f"when they were due, at most {run.max_concurrency:,} under way"
-    else:
-        rate = run.offered_rps
-        sending = "at their recorded times" + (f", {number(rate)}/s" if rate else "")
-    return f"{run.source} ({run.format}): {counted(run.requests, 'request')}, {sending}; {means}"
-
-
-def knee_line(knee: Knee) -> str:
-    """Tell where p99 TTFT passes the limit."""
-    places = [
-        f"{word} at {number(rate)}/s" if rate is not None else f"{word} at none of the rates"
-        for word, rate in (("measured", knee.measured_rps), ("simulated", knee.simulated_rps))
-    ]
-    error = "" if knee.error is None else f" ({signed_percent(knee.error)})"
-    return f"p99 TTFT passes {knee.limit_s:g} s: {', '.join(places)}{error}"
-
-
-def notes(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Yield what to know when reading the figures; of several runs, whose it is unless it is of all."""
-    found: dict[str, list[str]] = {}
-    for name, each in zip(short_names(comparisons), comparisons, strict=True):
-        for note in _notes(each):
-            found.setdefault(note, []).append(name)
-    for note, names in found.items():
-        yield note if len(names) == len(comparisons) else f"{listed(names, 'and')}: {note}"
-
-
-def _notes(comparison: Comparison) -> Iterator[str]:
-    yield from comparison.measured.notes
-    if backwards := int(np.count_nonzero(comparison.measured.e2e_s < comparison.measured.ttft_s)):
-        yield f"{counted(backwards, 'request')} measured with an E2E below its TTFT"
-    if comparison.measured.failed:
-        yield f"{counted(comparison.measured.failed, 'request')} failed when measured: left out"
-    if comparison.simulated.failed:
-        lost = counted(comparison.simulated.failed, "request")
-        yield f"{lost} did not complete when simulated: in none of its figures"
+def server(scenario: Mapping[str, Any], told: str = "") -> Iterator[tuple[str, str]]:
+    """Yield what was simulated, ``told`` in other words if given, and what nobody has said of it."""
+    yield "Simulated", told or what(scenario)
+    if taken := assumed(scenario):
+        yield "Assumed", taken
 
 
 def verdict_line(verdict: Verdict) -> str:
     """Tell whether a tolerance was met."""
     word = "met" if verdict.met else "MISSED"
-    size, limit = share(abs(verdict.value)), share(verdict.limit)
+    size, limit = verdict_words(verdict)
     return f"{word}: {verdict.name} {size}, at most {limit} ({verdict.source})"
 
 
-def _figures(comparison: Comparison) -> Table:
-    table = columns("", "measured", "simulated", "error", "KS", "n")
-    for figure, (measured, simulated) in comparison.figures.items():
+def _figures(comparison: Comparison) -> list[Table]:
+    headings = ("", "measured", "simulated", "error", "KS", "n")
+    rows = []
+    for figure, (value, simulated) in comparison.figures.items():
         metric, statistic = figure
         distance = comparison.ks.get(metric) if statistic == "mean" else None
         far = (f"{distance.ks:.3f}", f"{distance.measured_n:,}") if distance else ("", "")
-        values = told(figure, measured), told(figure, simulated)
-        table.add_row(title_of(figure), *values, signed_percent(comparison.error(*figure)), *far)
-    return table
+        values = told(figure, value), told(figure, simulated)
+        rows.append([title_of(figure), *values, signed_percent(comparison.error(*figure)), *far])
+    return narrowing(headings, rows, [5, 4])
 
 
 def _requests(comparison: Comparison) -> str:
@@ -161,63 +94,82 @@ def _requests(comparison: Comparison) -> str:
     return f"median absolute error of a request: {', '.join(said)}"
 
 
-def _by_load(comparison: Comparison) -> Table | str:
+def _by_load(comparison: Comparison) -> list[Table] | str:
     rows = comparison.by_load()
     if rows.empty:
         return "-"
-    table = columns(
-        "requests under way", "n", "TTFT (ms)", "simulated", "error", "TPOT (ms)", "simulated", "error"
-    )
+    cells = []
     for row in rows.to_dict("records"):
         band = f"{row['from']:.0f}" if row["from"] == row["to"] else f"{row['from']:.0f} to {row['to']:.0f}"
-        cells = []
+        cells.append([band, f"{row['n']:,.0f}"])
         for metric in ("ttft", "tpot"):
             pair = (row[f"{metric}_measured"], row[f"{metric}_simulated"])
-            cells += [
-                *(told((metric, "mean"), value) for value in pair),
-                signed_percent(row[f"{metric}_error"]),
-            ]
-        table.add_row(band, f"{row['n']:,.0f}", *cells)
-    return table
+            cells[-1] += [*(told((metric, "mean"), value) for value in pair)]
+            cells[-1] += [signed_percent(row[f"{metric}_error"])]
+    each = [[f"{name}\n(ms)", "simu-\nlated", "error"] for name in ("TTFT", "TPOT")]
+    return narrowing(("requests\nunder way", "n", *each[0], *each[1]), cells, [1])
 
 
-def _series(comparisons: Sequence[Comparison]) -> Table:
+def _series(comparisons: Sequence[Comparison]) -> list[Table]:
     """Return one row for each run, with its rate or its users."""
-    there = [figure for figure in SERIES if any(figure in each.figures for each in comparisons)]
-    titles = (title_of(figure).partition(" (")[0].replace(" ", "\n") for figure in there)
-    table = columns("", "n", "sent", *titles)
+    there = [figure for figure in SERIES if any(not isnan(each.error(*figure)) for each in comparisons)]
+    titles = [_stacked(figure) for figure in there]
+    rows = []
     for name, each in zip(short_names(comparisons), comparisons, strict=True):
         errors = (signed_percent(each.error(*figure)) for figure in there)
-        table.add_row(name, f"{each.measured.requests:,}", load_of(each.measured), *errors)
-    return table
+        rows.append([name, f"{each.measured.requests:,}", load_of(each), *errors])
+    dispensable = [3 + there.index(figure) for figure in _DISPENSABLE if figure in there]
+    return narrowing(("", "n", "sent", *titles), rows, [*dispensable[:2], 1, *dispensable[2:]])
 
 
-def load_of(run: Measured) -> str:
-    """Return how densely requests were sent: so many a second, or by so many users."""
-    return f"{run.max_concurrency:,} users" if run.closed_loop else f"{number(run.offered_rps)}/s"
+def _stacked(figure: Figure) -> str:
+    return title_of(figure).partition(" (")[0].replace(" ", "\n")
 
 
-def endings(
-    verdicts: Sequence[Verdict], found: Sequence[str], files: str
-) -> list[tuple[str, RenderableType | str]]:
+def endings(verdicts: Sequence[Verdict], found: Sequence[str], files: str) -> list[tuple[str, Content]]:
     """Return what stands below the figures: what became of tolerances, notes, files."""
     judged = [("Tolerances", "\n".join(map(verdict_line, verdicts)))] if verdicts else []
     return [*judged, ("Notes", "\n".join(found) or "none"), ("Files", files)]
 
 
-def columns(*headings: str) -> Table:
+def columns(*headings: str, gap: int = 2) -> Table:
     """Return a table whose first column holds words, the others figures."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="", show_edge=False)
+    table = Table(box=None, padding=(0, gap, 0, 0), header_style="", show_edge=False)
     for index, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if index else "left", no_wrap=True)
+        table.add_column(heading, justify="right" if index else "left", no_wrap=index > 0)
     return table
 
 
-def print_parts(parts: Sequence[tuple[str, RenderableType | str]], out: Console) -> None:
-    """Print headings, each with its content beside it."""
+def narrowing(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], dispensable: Sequence[int] = ()
+) -> list[Table]:
+    """Return a table in ever fewer columns: first with narrow gaps, then without the dispensable ones."""
+    found = []
+    for dropped, gap in ((0, 2), *((count, 1) for count in range(len(dispensable) + 1))):
+        kept = [index for index in range(len(headings)) if index not in dispensable[:dropped]]
+        table = columns(*(headings[index] for index in kept), gap=gap)
+        for row in rows:
+            table.add_row(*(row[index] for index in kept))
+        found.append(table)
+    return found
+
+
+def print_parts(parts: Sequence[tuple[str, Content]], out: Console) -> None:
+    """Print headings, each with its content beside it; of tables, the widest that can be read whole."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column()
+    room = out.width - max(len(heading) for heading, _ in parts) - 2
     for heading, content in parts:
-        grid.add_row(heading, Text(content) if isinstance(content, str) else content)
+        grid.add_row(heading, _fitting(content, room, out))
     print_lines(out, grid)
+
+
+def _fitting(content: Content, room: int, out: Console) -> RenderableType:
+    if isinstance(content, str):
+        return Text(content)
+    if not isinstance(content, Sequence):
+        return content
+    options = out.options.update(width=1_000)
+    fits = (table for table in content if Measurement.get(out, options, table).minimum <= room)
+    return next(fits, content[-1])

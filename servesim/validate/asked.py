@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,11 +14,13 @@ from servesim.check import ConfigError, Problem, listed
 from servesim.validate.closed_loop import REQUESTS_PER_USER, STARTS
 from servesim.validate.compare import FIGURES
 from servesim.validate.measured import Figure, Measured
+from servesim.validate.options import option_of, seconds_of, whole
 from servesim.validate.points import Points, points_of
 from servesim.validate.readers import runs_of
 from servesim.validate.readers.content import Content, read_content
 from servesim.validate.readers.selection import conditions
 from servesim.validate.tolerance import Tolerance, parsed
+from servesim.validate.users import departs
 
 #: Options that are whole numbers, and their bounds.
 _MOST = {
@@ -58,6 +60,7 @@ class Asked(NamedTuple):
     config_dir: Path | None
     start: str
     fit: Fitting | None
+    replaces: bool = False
 
     @property
     def per_user(self) -> int:
@@ -68,6 +71,10 @@ class Asked(NamedTuple):
     def jobs(self) -> int:
         """Return the number of processes; -1 for one per core."""
         return self.numbers["jobs"] or -1
+
+    def files(self, *names: str) -> str:
+        """Tell where files go, and where they take the place of earlier ones."""
+        return f"{self.out}/: {', '.join(names)}{' (earlier ones replaced)' if self.replaces else ''}"
 
     def measured(self) -> list[Measured]:
         """Return the runs of all files, with the client's limit where the command line says it.
@@ -93,7 +100,8 @@ class Asked(NamedTuple):
             raise ConfigError(found)
         if users is None:
             return runs
-        return [replace(run, max_concurrency=users, request_rate=inf) for run in runs]
+        told = any(text.startswith("workload.arrivals.") for text in self.overrides)
+        return [_by_users(run, users, told) for run in runs]
 
     def points(self, content: Content) -> Points:
         """Return the points of a table of them.
@@ -126,6 +134,19 @@ class Asked(NamedTuple):
             raise ConfigError(Problem(option_of(name), value, message) for name, value in given.items())
 
 
+def _by_users(run: Measured, users: int, told: bool) -> Measured:
+    """Return a run as one of so many users, as the command line says it.
+
+    Unless it has ``told`` how these begin and think, a note says where the times differ.
+    """
+    if run.max_concurrency is not None:  # the file says it too, and what its times say has been judged
+        return replace(run, request_rate=inf)
+    run = replace(run, max_concurrency=users, request_rate=inf)
+    why = departs(run)
+    note = f"{why}: workload.arrivals.ramp_up_s and .think_time_s let users send so"
+    return replace(run, notes=(*run.notes, note)) if why and not told else run
+
+
 def asked(options: argparse.Namespace) -> Asked:
     """Return what is asked for.
 
@@ -134,15 +155,16 @@ def asked(options: argparse.Namespace) -> Asked:
     """
     files = [Path(text) for text in options.rest if "=" not in text]
     found = [] if files else [Problem("RUN", None, "is missing: a file that a benchmark has left")]
-    numbers = {name: _whole(name, getattr(options, name), most, found) for name, most in _MOST.items()}
+    numbers = {name: whole(name, getattr(options, name), most, found) for name, most in _MOST.items()}
     where = _conditions("--where", options.where, found)
     contents = _contents(files, found)
-    limit_s = _seconds(options.ttft_limit, found)
+    limit_s = seconds_of(options.ttft_limit, found)
     fit = _fitting(options, found)
     if options.start not in STARTS:
         found.append(Problem("--start", options.start, f"must be {listed(STARTS, 'or')}"))
     if found:
         raise ConfigError(found)
+    out = _claimed(options.out or _folder(files[0]))
     return Asked(
         contents,
         overrides=[text for text in options.rest if "=" in text],
@@ -151,21 +173,31 @@ def asked(options: argparse.Namespace) -> Asked:
         ttft_limit_s=limit_s,
         numbers=numbers,
         tolerance=options.tolerance,
-        out=_claimed(options.out or Path("validation") / files[0].stem),
+        out=out,
         config_dir=options.config_dir,
         start=options.start,
         fit=fit,
+        replaces=any(out.iterdir()),
     )
 
 
 def _contents(files: Sequence[Path], found: list[Problem]) -> list[Content]:
+    names = [path.name for path in files]
     contents = []
     for path in files:
         try:
-            contents.append(read_content(path))
+            content = read_content(path)
         except ConfigError as error:
             found += error.problems
+            continue
+        alike = names.count(path.name) > 1 and bool(path.parent.name)
+        contents.append(content._replace(name=f"{path.parent.name}/{path.name}") if alike else content)
     return contents
+
+
+def _folder(run: Path) -> Path:
+    """Return where the files go unless that is given: a run's name, below the name of its folder."""
+    return Path("validation") / run.parent.name / run.stem
 
 
 def _conditions(option: str, text: str | None, found: list[Problem]) -> dict[str, str]:
@@ -193,33 +225,6 @@ def _fitting(options: argparse.Namespace, found: list[Problem]) -> Fitting | Non
         found.append(Problem("--name", name, "must be letters, digits, dots and dashes"))
     figures = [known[each] for each in names if each in known]
     return Fitting(figures, _conditions("--held-out", options.held_out, found), name)
-
-
-def option_of(name: str) -> str:
-    """Return an option as it is typed."""
-    return f"--{name.replace('_', '-')}"
-
-
-def _whole(name: str, text: str | None, most: int, found: list[Problem]) -> int | None:
-    if text is None:
-        return None
-    if text.isdecimal() and text.isascii() and len(text) <= len(str(most)) and 1 <= int(text) <= most:
-        return int(text)
-    found.append(Problem(option_of(name), text, f"must be a whole number, at least 1 and at most {most:,}"))
-    return None
-
-
-def _seconds(text: str | None, found: list[Problem]) -> float | None:
-    if text is None:
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if isfinite(seconds) and seconds > 0:
-        return seconds
-    found.append(Problem("--ttft-limit", text, "must be a number of seconds above 0"))
-    return None
 
 
 def _claimed(folder: Path) -> Path:

@@ -20,7 +20,7 @@ from servesim.sweeps.workers import run_all
 from servesim.validate.compare import relative_error
 from servesim.validate.measured import THROUGHPUT, Figure
 from servesim.validate.points import Point, Points
-from servesim.validate.replay import base
+from servesim.validate.replay import USERS, base
 from servesim.workload.arrivals import ClosedLoop
 from servesim.workload.lengths import Fixed
 from servesim.workload.synthetic import Synthetic
@@ -28,11 +28,6 @@ from servesim.workload.synthetic import Synthetic
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The traffic of every point, but for the number of its users and its lengths.
-USERS = (
-    *("workload/arrivals=closed_loop", "workload.arrivals.concurrency=1"),
-    *("workload/lengths=fixed", "workload.lengths.input=1", "workload.lengths.output=1"),
-)
 #: The scenario for each tensor parallelism, or what is wrong with it.
 Bases = dict[int | None, Scenario | ConfigError]
 _TP_FLAG = re.compile(r"--tensor-parallel-size\b|(?<!\S)-tp\b")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import nan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -48,11 +49,13 @@ class Spread(NamedTuple):
 class Comparison:
     """A measured run beside the simulated one; an error is simulated / measured - 1.
 
-    Figures are of all successful requests, from the first sending to the last token.
+    Figures are of all successful requests, from the first sending to the last token. Percentiles of a replay
+    with made-up equal lengths are NaN: only means are comparable. ``summary`` is that of the simulated run.
     """
 
     measured: Measured
     simulated: Measured
+    summary: Mapping[str, Any] | None = None
 
     def table(self) -> pd.DataFrame:
         """Return the figures that both runs have: metric, statistic, measured, simulated, error.
@@ -72,7 +75,7 @@ class Comparison:
         """Return (measured, simulated) of each figure that both have."""
         measured, simulated = figures(self.measured), figures(self.simulated)
         return {
-            each: (measured[each], simulated[each])
+            each: (measured[each], simulated[each] if comparable(self.measured, each) else nan)
             for each in FIGURES
             if each in measured and each in simulated
         }
@@ -112,7 +115,15 @@ class Comparison:
 
 def compare(measured: Measured, result: Result) -> Comparison:
     """Return the comparison of a measured run with the result of its replay."""
-    return Comparison(measured, observed(result))
+    return Comparison(measured, observed(result), result.summary)
+
+
+def comparable(measured: Measured, figure: Figure) -> bool:
+    """Tell whether a figure of a run's replay means what it means of the run.
+
+    Percentiles do not where the file has no requests, and all that are sent have the mean lengths.
+    """
+    return not measured.mean_lengths or figure[0] == THROUGHPUT or figure[1] == "mean"
 
 
 def figures(run: Measured) -> dict[Figure, float]:

@@ -49,7 +49,13 @@ class Measured:
         model: the model as the file names it.
         duration_s: how long the run took by its own account.
         failed: requests that failed, which are in none of the columns.
+        drawn: whether the times of sending are made up, as the file does not have them.
+        tensor_parallel_size: GPUs of each engine, as the file says; None where it does not.
+        num_gpus: all GPUs, as the file says.
+        ramp_up_s: over what time users began evenly, as their times of sending say (s).
+        own_times: why the run is replayed at its times although users sent it; empty where it is not.
         notes: what to know of the reading, one sentence each.
+        labels: of rows of a table, the columns that tell its runs apart, and their values.
         stated: figures by metric and statistic, as a file states them that has no requests.
 
     """
@@ -68,7 +74,13 @@ class Measured:
     model: str | None = None
     duration_s: float | None = None
     failed: int = 0
+    drawn: bool = False
+    tensor_parallel_size: int | None = None
+    num_gpus: int | None = None
+    ramp_up_s: float = 0.0
+    own_times: str = ""
     notes: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
     stated: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
@@ -118,18 +130,25 @@ class Measured:
 
         It is where the client limits how many are under way and the file says what each waited for it.
         """
-        if self.max_concurrency is None or self.client_queue_s is None or self.closed_loop:
+        if self.max_concurrency is None or self.client_queue_s is None or self.of_users:
             return None
         due_s: Floats = np.maximum.accumulate(np.maximum(self.sent_s - self.client_queue_s, 0.0))
         return due_s
 
     @property
-    def closed_loop(self) -> bool:
-        """Tell whether its users sent, each the next request when the last had ended.
-
-        So it is where everything is due at once and the number under way is limited.
-        """
+    def of_users(self) -> bool:
+        """Tell whether users sent it: everything was due at once, and the number under way limited."""
         return self.max_concurrency is not None and self.request_rate == inf
+
+    @property
+    def closed_loop(self) -> bool:
+        """Tell whether it is replayed by its users, each of whom sends the next when the last has ended."""
+        return self.of_users and not self.own_times
+
+    @property
+    def mean_lengths(self) -> bool:
+        """Tell whether the file has no requests, and all that are sent have the mean lengths."""
+        return bool(self.stated)
 
 
 def in_order(sent_s: Floats, **columns: Any) -> dict[str, Any]:

@@ -12,18 +12,8 @@ from servesim.validate.measured import RATES, STATISTICS, THROUGHPUT, Figure
 from servesim.validate.readers.content import Content, Row, read_content
 from servesim.validate.readers.problems import Findings, as_number
 from servesim.validate.readers.selection import chosen
-from servesim.validate.readers.spelling import UNITS, Column, named, plain
+from servesim.validate.readers.spelling import POINTS, UNITS, Column, named, plain
 
-#: Columns that say what was run, and how they are spelled.
-SETTINGS = {
-    "concurrency": ("concurrency", "conc", "max_concurrency", "num_concurrent_requests", "users"),
-    "isl": ("isl", "input", "input_tokens", "input_len", "input_length", "prompt_tokens", "random_input_len"),
-    "osl": (
-        *("osl", "output", "output_tokens", "output_len", "output_length", "generation_tokens"),
-        "random_output_len",
-    ),
-    "tp": ("tp", "tp_size", "tensor_parallel", "tensor_parallel_size", "prefill_or_agg_tp"),
-}
 _MOST = {"concurrency": 1_000_000, "isl": 10**7, "osl": 10**7, "tp": 1024}
 _LATENCY = re.compile(
     r"(?:(?:silicon|measured)_)?(?:(?P<before>mean|avg|median|p50|p90|p99)_)?"
@@ -69,7 +59,7 @@ class Points(NamedTuple):
 
 def is_points(content: Content) -> bool:
     """Tell whether a table is one of closed-loop points: users, and something that was measured."""
-    return "concurrency" in named(content.header, SETTINGS) and bool(_measurements(content.header))
+    return "concurrency" in named(content.header, POINTS) and bool(_measurements(content.header))
 
 
 def read_points(
@@ -95,7 +85,7 @@ def points_of(content: Content, where: Mapping[str, str], isl: int | None, osl: 
     Raises:
         ConfigError: listing what is wrong.
     """
-    columns, given = named(content.header, SETTINGS), {"isl": isl, "osl": osl}
+    columns, given = named(content.header, POINTS), {"isl": isl, "osl": osl}
     _check_lengths(content, columns, given)
     rows, findings = chosen(content, where), Findings(content.source)
     settings: dict[str, list[Any]] = {
@@ -104,7 +94,7 @@ def points_of(content: Content, where: Mapping[str, str], isl: int | None, osl: 
             if name in columns
             else [given.get(name)] * len(rows)
         )
-        for name in SETTINGS
+        for name in POINTS
     }
     measured = [dict(_measured(row, content.header, findings)) for row in rows]
     findings.check()
@@ -185,7 +175,8 @@ def _notes(
     for figure in _measurements(content.header):
         missing = sum(figure not in each for each in measured) - empty
         if missing:
-            yield f"{'.'.join(figure)} is missing in {missing:,} of the {len(rows) - empty:,} others"
+            which = "rows with something measured" if empty else "rows"
+            yield f"{missing:,} of {len(rows) - empty:,} {which} lack {'.'.join(figure)}"
     bare = [column.name for column in _measurements(content.header).values() if column.unit_s is None]
     if bare:
         yield f"{listed(bare, 'and')} taken as seconds, as no unit is named"

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 def of_runs(
     scenario: Mapping[str, Any],
     comparisons: Sequence[Comparison],
-    knee: Knee | None,
+    knees: Sequence[Knee],
     verdicts: Sequence[Verdict],
 ) -> dict[str, Any]:
     """Return what is said of measured runs and their replays; latencies in seconds, errors as shares of 1."""
     return {
         "scenario": {key: value for key, value in scenario.items() if key != "workload"},
         "runs": [_run(each) for each in comparisons],
-        "knee": None if knee is None else {**knee._asdict(), "error": knee.error},
+        "knees": [{**knee._asdict(), "error": knee.error} for knee in knees],
         "tolerances": [_verdict(each) for each in verdicts],
     }
 
@@ -64,9 +64,11 @@ def write(said: Mapping[str, Any], path: Path) -> None:
 
 
 def _run(comparison: Comparison) -> dict[str, Any]:
+    summary = comparison.summary
     return {
         "measured": _about(comparison.measured),
         "simulated": {"requests": comparison.simulated.requests, "failed": comparison.simulated.failed},
+        "sent": None if summary is None else summary["scenario"]["workload"],
         "figures": _rows(comparison.table()),
         "ks": {metric: distance._asdict() for metric, distance in comparison.ks.items()},
         "per_request": {metric: spread._asdict() for metric, spread in comparison.per_request.items()},

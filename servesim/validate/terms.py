@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from servesim.check import ConfigError, Problem, listed
+from servesim.check import ConfigError, Problem
 from servesim.cost.overhead import EngineOverhead
 from servesim.scenario import Scenario
+from servesim.sweeps.work import Progress
 from servesim.validate.closed_loop import Bases, Scores, scored, simulate
 from servesim.validate.compare import figures as figures_of
 from servesim.validate.fit import TERMS, Fit, Floats, fit
+from servesim.validate.held_out import held_out_lines, held_out_runs
 from servesim.validate.measured import Figure, Measured
-from servesim.validate.points import Point, Points
+from servesim.validate.points import Points
+from servesim.validate.readers.content import Content
 from servesim.validate.replay import simulated
 
 #: Simulates all runs on scenarios with other terms, and returns a figure of each.
@@ -103,21 +106,31 @@ def fit_terms(runs: Runs, name: str) -> FittedTerms:
 
 
 def of_points(
-    points: Points, bases: Bases, figures: Sequence[Figure], held_out: Mapping[str, str], **how: Any
+    points: Points,
+    bases: Bases,
+    figures: Sequence[Figure],
+    held_out: Mapping[str, str],
+    content: Content | None = None,
+    **how: Any,
 ) -> Runs:
     """Return closed-loop points as runs to fit; ``how`` is handed on to :func:`simulate`.
+
+    Args:
+        points: what was measured.
+        bases: the scenario of each tensor parallelism.
+        figures: the metrics and statistics that are compared, the preferred one first.
+        held_out: what the points have that are judged and not fitted; see :func:`held_out_lines`.
+        content: the table, by whose columns points can be held out, too.
+        how: further arguments of :func:`simulate`.
 
     Raises:
         ConfigError: a condition names nothing that points have, or there is nothing to start from.
     """
-    known = ("tp", "isl", "osl", "concurrency")
-    if odd := [name for name in held_out if name not in known]:
-        message = f"points are told apart by {listed(known, 'and')}"
-        raise ConfigError([Problem("--held-out", name, message) for name in odd])
     kept = [point for point in points.points if isinstance(bases[point.tp], Scenario)]
-    mask = np.array([_is_held_out(point, held_out) for point in kept])
+    out = held_out_lines(points, held_out, content)
+    mask = np.array([point.line in out for point in kept])
     wanted = [_first(figures, point.measured) for point in kept]
-    users = [point.concurrency for point, out in zip(kept, mask, strict=True) if not out]
+    users = [point.concurrency for point, judged in zip(kept, mask, strict=True) if not judged]
 
     def run(overhead: EngineOverhead) -> Floats:
         varied = {
@@ -149,36 +162,32 @@ def of_runs(
     figures: Sequence[Figure],
     held_out: Mapping[str, str],
     jobs: int = 1,
+    progress: Progress | None = None,
 ) -> Runs:
     """Return measured runs, whose requests are replayed, as runs to fit.
 
-    A run is held out when its name has every condition in it, as ``--by`` names runs.
+    A run is held out when its columns of ``--by`` have all these values.
 
     Raises:
-        ConfigError: there are no terms to start from.
+        ConfigError: a name is none of these columns, or there are no terms to start from.
     """
-    words = {f"{name}={value}" for name, value in held_out.items()}
     known = [figures_of(each) for each in measured]
     wanted = [_first(figures, each) for each in known]
 
     def run(overhead: EngineOverhead) -> Floats:
-        found = simulated(replace(scenario, engine_overhead=overhead), measured, jobs)
-        pairs = zip(map(figures_of, found), wanted, strict=True)
+        found = simulated(replace(scenario, engine_overhead=overhead), measured, jobs, progress)
+        pairs = zip((figures_of(each.run) for each in found), wanted, strict=True)
         return np.array([each.get(figure, np.nan) if figure else np.nan for each, figure in pairs])
 
     return Runs(
         [each.source for each in measured],
         figures,
         np.array([each[figure] if figure else np.nan for each, figure in zip(known, wanted, strict=True)]),
-        np.array([bool(words) and words <= set(each.source.split()) for each in measured]),
+        np.array(held_out_runs(measured, held_out)),
         _start([scenario]),
         run,
         None,
     )
-
-
-def _is_held_out(point: Point, conditions: Mapping[str, str]) -> bool:
-    return bool(conditions) and all(str(getattr(point, name)) == value for name, value in conditions.items())
 
 
 def _first(figures: Sequence[Figure], known: Mapping[Figure, float]) -> Figure | None:

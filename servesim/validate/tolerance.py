@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from servesim.check import ConfigError, Problem, listed
 from servesim.config.names import nearest
 from servesim.validate.closed_loop import Simulated
-from servesim.validate.compare import FIGURES, PER_REQUEST, Comparison, figures
-from servesim.validate.measured import METRICS, Measured
+from servesim.validate.compare import FIGURES, PER_REQUEST, Comparison, comparable, figures
+from servesim.validate.measured import METRICS, Figure, Measured
 from servesim.validate.points import Points
 
 #: What errors of many points, or of single requests, amount to.
@@ -87,11 +87,14 @@ def _wrong(name: str, limit: str, known: list[str]) -> str | None:
         return f"there is no such figure; {hint}"
     number = _NUMBER.fullmatch(limit)
     if number is None or not (number[2] or (name.endswith(".ks") and float(number[1]) <= 1)):
-        return "the limit must be in per cent, such as 15%, or of ks a number up to 1"
+        if name.endswith(".ks"):
+            return "the limit of a distance must be a number up to 1, or in per cent"
+        hint = f": {name}={limit}%" if number else f", such as {name}=15%"
+        return f"the limit must be in per cent{hint}"
     return None
 
 
-def check_runs(tolerances: Iterable[Tolerance], runs: Iterable[Measured]) -> None:
+def check_runs(tolerances: Iterable[Tolerance], runs: Sequence[Measured]) -> None:
     """Raise where a run lacks what a tolerance asks for, before anything is simulated.
 
     Raises:
@@ -103,6 +106,12 @@ def check_runs(tolerances: Iterable[Tolerance], runs: Iterable[Measured]) -> Non
         for run in runs
         for each in asked
         if each.name not in _measured(run)
+    ]
+    found += [
+        Problem("--tolerance", each.name, f"{run.source} has no requests, so only means can be compared")
+        for run in runs
+        for each in asked
+        if each.name in _measured(run) and not comparable(run, _figure(each.name))
     ]
     if found:
         raise ConfigError(found)
@@ -152,6 +161,11 @@ def measures_of_points(simulated: Simulated) -> dict[str, float]:
 def _name(metric: str, statistic: str) -> str:
     """Return a figure's name in a tolerance: ``ttft`` for its mean, ``ttft.p50``, ``throughput.requests``."""
     return metric if statistic == "mean" else f"{metric}.{statistic}"
+
+
+def _figure(name: str) -> Figure:
+    metric, _, statistic = name.partition(".")
+    return metric, statistic
 
 
 def _measured(run: Measured) -> set[str]:

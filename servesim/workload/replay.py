@@ -1,15 +1,16 @@
-"""Requests of a run that was measured, sent again: at its times, or all at once."""
+"""Requests of a run that was measured, sent again: at its times, all at once, or by users."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from servesim.check import MOST_S, Problem, quantity
 from servesim.streams import Streams
+from servesim.workload.arrivals import ClosedLoop
 from servesim.workload.batch import BATCH_ROWS, MOST_REQUESTS, Batch, FloatArray, IntArray
 from servesim.workload.lengths import MOST_TOKENS
 from servesim.workload.notes import Notes
@@ -21,7 +22,8 @@ class Replay:
 
     ``source`` says where they come from; ``requests`` ends the sending early. ``at_once``: the times only
     order the requests, and all are due at 0. With ``client.max_concurrency=N`` that is the closed loop of
-    ``vllm bench serve --request-rate inf --max-concurrency N`` (vLLM, vllm/benchmarks/serve.py).
+    ``vllm bench serve --request-rate inf --max-concurrency N`` (vLLM, vllm/benchmarks/serve.py). With
+    ``users`` they send the requests in this order, each the next when its last answer has ended.
     """
 
     sent_s: FloatArray
@@ -30,15 +32,20 @@ class Replay:
     source: str = quantity(default="measured")
     at_once: bool = quantity(default=False)
     requests: int | None = quantity("requests", at_least=1, at_most=MOST_REQUESTS, default=None)
+    users: ClosedLoop | None = quantity(default=None)
 
-    concurrency: ClassVar[int | None] = None
     duration_s: ClassVar[float | None] = None
     notes: ClassVar[Notes | None] = None
 
     @property
+    def concurrency(self) -> int | None:
+        """Return the number of users; None where requests do not come from users."""
+        return self.users.concurrency if self.users else None
+
+    @property
     def open_loop(self) -> bool:
-        """Return whether requests come at times of their own: not all at once."""
-        return not self.at_once
+        """Return whether requests come at times of their own: not all at once, nor from users."""
+        return not self.at_once and self.users is None
 
     def batches(self, streams: Streams) -> Iterator[Batch]:
         """Yield the requests in order of sending, at most ``BATCH_ROWS`` at a time; nothing is drawn."""
@@ -63,4 +70,5 @@ class Replay:
 
     def described(self) -> dict[str, Any]:
         """Return what a configuration says of it: its source and how it is sent, not each request."""
-        return {"source": self.source, "requests": len(self.sent_s), "at_once": self.at_once}
+        said = {"source": self.source, "requests": len(self.sent_s), "at_once": self.at_once}
+        return said | ({"arrivals": {"kind": "closed_loop"} | asdict(self.users)} if self.users else {})

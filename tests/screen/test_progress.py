@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from servesim.screen.progress import points_bar, progress_bar
+from servesim.screen.progress import adding_up, points_bar, progress_bar
 
 
 def bar(patience_s: float, terminal: bool, total: int | None = 200) -> str:
@@ -48,3 +48,11 @@ def test_where_there_is_no_terminal_a_line_now_and_then_says_how_far_a_sweep_is(
     with points_bar(silent) as tell:
         tell(1, 1200)
     assert silent.file.getvalue() == ""  # type: ignore[attr-defined]
+
+
+def test_rounds_add_up_without_an_end() -> None:
+    told: list[tuple[int, int | None]] = []
+    tell = adding_up(lambda done, of: told.append((done, of)))
+    for done in (1, 2, 3, 1, 2, 3, 1):
+        tell(done, 3)
+    assert told == [(count, None) for count in (1, 2, 3, 4, 5, 6, 7)]

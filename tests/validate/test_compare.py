@@ -150,7 +150,7 @@ def test_several_replays_are_the_same_on_one_process_and_on_two(result: Result) 
     measured: list[Measured] = [observed(result), small()]
     scenario = replayed_base()
     for one, two in zip(simulated(scenario, measured), simulated(scenario, measured, jobs=2), strict=True):
-        assert one.ttft_s.tolist() == two.ttft_s.tolist()
+        assert one.run.ttft_s.tolist() == two.run.ttft_s.tolist()
 
 
 def replayed_base() -> Any:

@@ -74,7 +74,7 @@ def test_missing_values_are_left_out_and_counted(tmp_path: Path) -> None:
     assert ("tpot", "mean") not in points.points[0].measured
     assert points.notes == (
         "1 of 4 rows have nothing measured: left out",
-        "tpot.mean is missing in 1 of the 3 others",
+        "1 of 3 rows with something measured lack tpot.mean",
     )
 
 
@@ -192,4 +192,4 @@ def test_the_shared_tables_are_read() -> None:
     path = shared_data("serving", "llama70b_h100_10k1k_disagg_and_aggregated.csv")
     points = read_points(path, {"mode": "agg"}, isl=10_000, osl=1000)
     assert [point.concurrency for point in points.points] == [1, 8, 32, 64, 128, 256]
-    assert "ttft.mean is missing in 4 of the 6 others" in points.notes
+    assert "4 of 6 rows lack ttft.mean" in points.notes

@@ -71,7 +71,7 @@ class TestVllm:
     def test_a_burst_with_limited_concurrency_is_a_closed_loop(self, tmp_path: Path) -> None:
         result = vllm_result(RUN, request_rate="inf", max_concurrency=4)
         run = read(write_json(tmp_path / "run.json", result))
-        assert run.closed_loop
+        assert run.of_users
         assert (run.request_rate, run.max_concurrency) == (inf, 4)
 
     def test_old_results_without_start_times_are_sent_at_their_rate_and_say_so(self, tmp_path: Path) -> None:
@@ -367,7 +367,7 @@ class TestGuidellm:
     def test_benchmarks_are_runs(self, tmp_path: Path, old: bool) -> None:
         run = read(write_json(tmp_path / "benchmarks.json", self.report(old)))
         same(run)
-        assert (run.failed, run.closed_loop, run.max_concurrency) == (3, True, 4)
+        assert (run.failed, run.of_users, run.max_concurrency) == (3, True, 4)
 
     def test_a_report_of_several_benchmarks_is_several_runs(self, tmp_path: Path) -> None:
         report = self.report()

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import plotly.graph_objects as go
 
 from servesim.report.page import Chart, Choice, Page, Part, Section
-from servesim.report.theme import blank
-from servesim.report.validation.charts import SIDES, axis_over, by_load, distributions, level, over_time
+from servesim.report.validation.charts import by_load, distributions, over_time
+from servesim.report.validation.rates import rates
 from servesim.report.validation.tables import figures_table, load_table, series_table, verdict_table
 from servesim.screen.errors import unit_of
 from servesim.screen.figures import counted
-from servesim.screen.validation import knee_line, measured, notes, short_names, what
+from servesim.screen.replays import assumed, capital, measured, notes, short_names, what
 from servesim.validate.compare import Comparison
 from servesim.validate.measured import METRICS
-from servesim.validate.series import TAIL, Knee
+from servesim.validate.series import Knee
 from servesim.validate.tolerance import Verdict
+
+#: Runs whose requests are drawn one by one; of more, the figures of each stand in tables.
+_MOST_DRAWN = 4
 
 _OVER_TIME = "Points are requests; lines are medians of equally many requests each."
 
@@ -26,7 +28,7 @@ _OVER_TIME = "Points are requests; lines are medians of equally many requests ea
 def runs_page(
     comparisons: Sequence[Comparison],
     scenario: Mapping[str, Any],
-    knee: Knee | None,
+    knees: Sequence[Knee],
     verdicts: Sequence[Verdict],
 ) -> Page:
     """Return the page of one measured run, or of several side by side."""
@@ -35,8 +37,10 @@ def runs_page(
     first += [figures_table(comparisons[0])] if one else [series_table(comparisons)]
     sections = [Section("Errors", first)]
     if not one:
-        sections.append(Section("Rates", list(_rates(comparisons, knee))))
-    sections += [section for section in _details(comparisons) if section.parts]
+        sections.append(Section("Rates", list(rates(comparisons, knees))))
+    if len(comparisons) <= _MOST_DRAWN:
+        sections += _details(comparisons)
+    sections = [section for section in sections if section.parts]
     if not one:
         named = zip(short_names(comparisons), comparisons, strict=True)
         tables = [figures_table(each, name, folded=True) for name, each in named]
@@ -53,6 +57,8 @@ def _title(comparisons: Sequence[Comparison]) -> str:
 def _lead(comparisons: Sequence[Comparison], scenario: Mapping[str, Any]) -> Iterator[str]:
     yield f"Measured: {measured(comparisons)}."
     yield f"Simulated: {what(scenario)}; the same requests, sent at the same times or by as many users."
+    if taken := assumed(scenario):
+        yield f"{capital(taken)}."
 
 
 def _notes(comparisons: Sequence[Comparison]) -> list[str]:
@@ -105,54 +111,3 @@ def _one_or_each(
     if len(charts) == 1:
         return Chart(title, charts[0].figure, caption, wide)
     return Choice(title, charts, wide)
-
-
-def _rates(comparisons: Sequence[Comparison], knee: Knee | None) -> Iterator[Chart]:
-    """Yield tails and throughput against the rate of several runs."""
-    rated = sorted(
-        (
-            each
-            for each in comparisons
-            if each.measured.offered_rps is not None and not each.measured.closed_loop
-        ),
-        key=lambda each: each.measured.offered_rps or 0.0,
-    )
-    for title, figure in (
-        ("p99 TTFT", TAIL),
-        ("Median TTFT", ("ttft", "p50")),
-        ("Mean TPOT", ("tpot", "mean")),
-        ("Output throughput", ("throughput", "output_tokens")),
-    ):
-        known = [each for each in rated if figure in each.figures]
-        if len(known) > 1:
-            limit_s = knee.limit_s if knee and figure == TAIL else None
-            caption = f"{knee_line(knee)}." if knee and figure == TAIL else ""
-            yield Chart(f"{title} against the rate", _against_rate(known, figure, limit_s), caption)
-
-
-def _against_rate(
-    comparisons: Sequence[Comparison], figure: tuple[str, str], limit_s: float | None
-) -> go.Figure:
-    unit = unit_of(*figure)
-    rates = [each.measured.offered_rps or 0.0 for each in comparisons]
-    values = unit.scale * np.array([each.figures[figure] for each in comparisons])
-    shown = np.append(values.ravel(), [] if limit_s is None else [unit.scale * limit_s])
-    drawn = blank(
-        x="Requests per second",
-        y=f"{unit.title} ({unit.unit})",
-        xaxis={"rangemode": "tozero"},
-        yaxis=axis_over(shown),
-    )
-    for side, (name, hue, dash) in enumerate(SIDES):
-        drawn.add_scatter(
-            x=rates,
-            y=values[:, side],
-            mode="lines+markers",
-            name=name,
-            line={"color": hue, "width": 2.5, "dash": dash},
-            marker={"size": 8},
-            hovertemplate="%{y:,.4r} " + unit.unit + " at %{x:.3r}/s" + f"<extra>{name}</extra>",
-        )
-    if limit_s is not None:
-        level(drawn, (0, max(rates)), unit.scale * limit_s, f"limit {limit_s:g} s")
-    return drawn

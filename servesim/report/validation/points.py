@@ -16,7 +16,8 @@ from servesim.report.validation.charts import diagonal, level
 from servesim.report.validation.tables import verdict_table
 from servesim.screen.errors import share, signed_percent, title_of, told, unit_of
 from servesim.screen.figures import counted
-from servesim.screen.points import failures, what_points
+from servesim.screen.points import points_notes, what_points
+from servesim.screen.replays import assumed, capital
 from servesim.validate.closed_loop import Scores, Simulated
 from servesim.validate.measured import Figure
 from servesim.validate.tolerance import Verdict
@@ -35,13 +36,14 @@ def points_page(simulated: Simulated, scenario: Mapping[str, Any], verdicts: Seq
     lead = [
         f"Measured: {points.source}, {counted(len(points.points), 'closed-loop point')}.",
         f"Simulated: {what_points(simulated, scenario)}; each point with its own users and lengths.",
+        *([f"{taken}."] if (taken := capital(assumed(scenario))) else []),
         "An error is simulated / measured - 1.",
     ]
     sections = [
         Section("Errors", [*([verdict_table(verdicts)] if verdicts else []), *_tables(simulated)]),
         Section("Points", [*_charts(simulated), _all_points(simulated)]),
     ]
-    notes = [f"{note}." for note in (*points.notes, *failures(simulated))]
+    notes = [f"{note}." for note in points_notes(simulated, scenario)]
     return Page(f"{points.source}: measured and simulated", lead, sections, notes)
 
 

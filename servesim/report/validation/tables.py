@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 
 from servesim.report.page import Table
 from servesim.report.validation.charts import bands
-from servesim.screen.errors import share, signed_percent, title_of, told
-from servesim.screen.validation import SERIES, load_of, short_names
+from servesim.screen.errors import share, signed_percent, title_of, told, verdict_words
+from servesim.screen.replays import load_of, short_names
+from servesim.screen.validation import SERIES
 from servesim.validate.compare import Comparison
 from servesim.validate.tolerance import Verdict
 
@@ -65,11 +67,11 @@ def load_table(comparison: Comparison) -> Table:
 
 def series_table(comparisons: Sequence[Comparison]) -> Table:
     """Return the errors of several runs, one row each."""
-    there = [figure for figure in SERIES if any(figure in each.figures for each in comparisons)]
+    there = [figure for figure in SERIES if any(not isnan(each.error(*figure)) for each in comparisons)]
     rows = []
     for name, each in zip(short_names(comparisons), comparisons, strict=True):
         errors = (signed_percent(each.error(*figure)) for figure in there)
-        rows.append([name, f"{each.measured.requests:,}", load_of(each.measured), *errors])
+        rows.append([name, f"{each.measured.requests:,}", load_of(each), *errors])
     headings = ("run", "n", "sent", *(title_of(figure).partition(" (")[0] for figure in there))
     return Table("Errors of each run", headings, rows, "Error: simulated / measured - 1.")
 
@@ -77,7 +79,6 @@ def series_table(comparisons: Sequence[Comparison]) -> Table:
 def verdict_table(verdicts: Sequence[Verdict]) -> Table:
     """Return what became of the tolerances."""
     rows = [
-        [each.source, each.name, share(abs(each.value)), share(each.limit), "met" if each.met else "MISSED"]
-        for each in verdicts
+        [each.source, each.name, *verdict_words(each), "met" if each.met else "MISSED"] for each in verdicts
     ]
     return Table("Tolerances", ("run", "figure", "came out at", "at most", ""), rows, words=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from servesim.check import ConfigError, Problem
@@ -11,6 +12,7 @@ from servesim.validate.readers import aiperf, aiperf_summary, guidellm, rows, vl
 from servesim.validate.readers.content import Content, read_content
 from servesim.validate.readers.problems import refuse
 from servesim.validate.readers.selection import chosen, groups
+from servesim.validate.users import as_they_began
 
 _KNOWN = (
     "is of no format that is known: JSON of vllm bench serve, AIPerf or GuideLLM, AIPerf records, or a table "
@@ -50,16 +52,24 @@ def runs_of(content: Content, where: Mapping[str, str], by: Sequence[str]) -> li
     Raises:
         ConfigError: listing what is wrong.
     """
+    return [as_they_began(run) for run in _runs(content, where, by)]
+
+
+def _runs(content: Content, where: Mapping[str, str], by: Sequence[str]) -> list[Measured]:
     if rows.is_table(content.header):
         taken = chosen(content, where)
         return [
-            rows.read_table(content, each, " ".join([content.source, *name]))
-            for name, each in groups(content, taken, by)
+            replace(rows.read_table(content, each, _called(content, labels)), labels=labels)
+            for labels, each in groups(content, taken, by)
         ]
     if where or by:
         message = "selects rows of a table; this file is none"
         raise ConfigError([Problem(content.source, None, f"{'--where' if where else '--by'} {message}")])
     return _reports(content)
+
+
+def _called(content: Content, labels: Mapping[str, str]) -> str:
+    return " ".join([content.source, *(f"{name}={value}" for name, value in labels.items())])
 
 
 def _reports(content: Content) -> list[Measured]:

@@ -105,6 +105,7 @@ def _run(metrics: Metrics, sending: Mapping[str, Any], model: str | None, source
         model=model,
         duration_s=_figure(metrics, "benchmark_duration"),
         failed=int(_figure(metrics, "error_request_count") or 0),
+        drawn=True,
         notes=notes,
         stated=_stated(metrics),
     )

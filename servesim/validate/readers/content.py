@@ -32,11 +32,12 @@ class Content(NamedTuple):
     value: Any
     header: Sequence[str] = ()
     rows: Sequence[Row] = ()
+    name: str = ""
 
     @property
     def source(self) -> str:
-        """Return the file's name."""
-        return self.path.name
+        """Return what the file is called: its name, unless it was given another."""
+        return self.name or self.path.name
 
 
 def read_content(path: Path) -> Content:

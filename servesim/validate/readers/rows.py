@@ -15,6 +15,7 @@ import numpy as np
 from servesim.check import listed
 from servesim.validate.measured import Floats, Measured, in_order
 from servesim.validate.readers.content import Content, Row
+from servesim.validate.readers.hardware import hardware
 from servesim.validate.readers.problems import Findings, as_number, refuse
 from servesim.validate.readers.spelling import REQUESTS, Column, named
 
@@ -53,8 +54,19 @@ def read_table(content: Content, rows: Sequence[Row], source: str) -> Measured:
     ordered = in_order(
         sent_s, input_tokens=tokens["input"], output_tokens=tokens["output"], ttft_s=ttft_s, e2e_s=e2e_s
     )
+    server: dict[str, Any] = hardware(_constant(content, good))
     failed = len(rows) - len(good)
-    return Measured(source, "table of requests", **ordered, failed=failed, notes=tuple(notes))
+    return Measured(source, "table of requests", **ordered, failed=failed, notes=tuple(notes), **server)
+
+
+def _constant(content: Content, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the cells of columns in which all rows have the same."""
+    first = rows[0].cells
+    return {
+        name: first.get(name)
+        for name in content.header
+        if all(row.cells.get(name) == first.get(name) for row in rows)
+    }
 
 
 class _Table:

@@ -40,6 +40,17 @@ REQUESTS: Mapping[str, Collection[str]] = {
     "status": ("status", "state"),
 }
 
+#: Columns that say what was run at a closed-loop point, and how they are spelled.
+POINTS: Mapping[str, Collection[str]] = {
+    "concurrency": ("concurrency", "conc", "max_concurrency", "num_concurrent_requests", "users"),
+    "isl": ("isl", "input", "input_tokens", "input_len", "input_length", "prompt_tokens", "random_input_len"),
+    "osl": (
+        *("osl", "output", "output_tokens", "output_len", "output_length", "generation_tokens"),
+        "random_output_len",
+    ),
+    "tp": ("tp", "tp_size", "tensor_parallel", "tensor_parallel_size", "prefill_or_agg_tp"),
+}
+
 
 class Column(NamedTuple):
     """A column of a table, and the seconds of its unit; None where its name has none."""

@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from servesim.validate.measured import METRICS, STATISTICS, THROUGHPUT, Floats, Integers, Measured, in_order
+from servesim.validate.readers.hardware import hardware
 from servesim.validate.readers.made import arrivals, equal_lengths
 from servesim.validate.readers.problems import Findings, as_number, refuse
 
@@ -59,6 +60,7 @@ def _about(result: Mapping[str, Any], findings: Findings) -> dict[str, Any]:
         "duration_s": said["duration"],
         "failed": int(said["failed"] or 0),
         "model": result.get("model_id"),
+        **hardware(result),
     }
 
 
@@ -83,6 +85,7 @@ def _detailed(result: Mapping[str, Any], source: str, about: dict[str, Any], fin
         "vllm bench serve",
         **in_order(sent_s, **columns),
         itl_s=pooled if len(pooled) else None,
+        drawn="start_times" not in lists,
         notes=tuple(how),
         **about,
     )
@@ -172,6 +175,7 @@ def _summary(result: Mapping[str, Any], source: str, about: dict[str, Any]) -> M
         unknown,
         unknown,
         notes=tuple(_on_a_summary(about["request_rate"])),
+        drawn=True,
         stated=_stated(result),
         **about,
     )

@@ -19,7 +19,8 @@ from servesim.sweeps.point import Outcome
 from servesim.validate.closed_loop import Simulated
 from servesim.validate.compare import Comparison
 from servesim.validate.points import Point, Points
-from servesim.validate.series import knee
+from servesim.validate.replay import base
+from servesim.validate.series import knees
 from servesim.validate.tolerance import Verdict
 from tests.browser import Open, numbers
 from tests.validate.runs import small
@@ -74,7 +75,7 @@ def test_the_page_of_a_run_holds_both_distributions(mode: str, tmp_path: Path, o
     one = comparison()
     verdicts = [Verdict("run.json", "ttft.mean", 0.15, 0.2)]
     path = tmp_path / "index.html"
-    runs_page([one], SAID, None, verdicts).write(path)
+    runs_page([one], SAID, [], verdicts).write(path)
     opened = open_page(path, mode)
     opened.check()
     assert "MISSED" in opened.page.content()
@@ -89,7 +90,7 @@ def test_the_page_of_several_runs_has_the_knee_and_every_run(
     mode: str, tmp_path: Path, open_page: Open
 ) -> None:
     several = [comparison(rate, f"{rate:g}.json") for rate in (1.0, 2.0, 4.0)]
-    page = runs_page(several, SAID, knee(several, 1.5), [])
+    page = runs_page(several, SAID, knees(several, 1.5), [])
     path = tmp_path / "index.html"
     page.write(path)
     opened = open_page(path, mode)
@@ -117,7 +118,7 @@ def test_a_summary_has_a_page_without_drawings() -> None:
     run = small()
     unknown = np.full(run.requests, np.nan)
     summary = replace(run, ttft_s=unknown, e2e_s=unknown, stated={"ttft": {"mean": 0.1}})
-    page = runs_page([Comparison(summary, run)], SAID, None, [])
+    page = runs_page([Comparison(summary, run)], SAID, [], [])
     assert titles(page) == []
     assert "TTFT mean (ms)" in page.html()
 
@@ -125,7 +126,7 @@ def test_a_summary_has_a_page_without_drawings() -> None:
 def test_answers_that_end_before_they_begin_have_a_page_and_are_told() -> None:
     run = small()
     odd = replace(run, e2e_s=run.ttft_s / 2)
-    page = runs_page([Comparison(odd, odd), Comparison(odd, run)], SAID, None, [])
+    page = runs_page([Comparison(odd, odd), Comparison(odd, run)], SAID, [], [])
     assert "12 requests measured with an E2E below its TTFT." in page.notes
     assert page.html()
 
@@ -144,3 +145,30 @@ def test_medians_over_time_are_of_equally_many_requests() -> None:
     assert len(middles) == 10
     assert middles.tolist() == [4.5 + 10 * n for n in range(10)]
     assert (np.diff(medians) > 0).all()
+
+
+@MODES
+def test_the_page_of_many_runs_draws_lines_against_the_rate_alone(
+    mode: str, tmp_path: Path, open_page: Open
+) -> None:
+    many = [
+        replace(each, measured=replace(each.measured, labels={"kind": kind, "qps": f"{rate:g}"}))
+        for kind in ("chat", "code")
+        for rate in (1.0, 2.0, 4.0)
+        for each in [comparison(rate, f"t.csv kind={kind} qps={rate:g}")]
+    ]
+    page = runs_page(many, SAID, knees(many, 1.5), [])
+    path = tmp_path / "index.html"
+    page.write(path)
+    opened = open_page(path, mode)
+    opened.check()
+    assert len(titles(page)) == 4
+    assert not any(isinstance(part, Choice) for section in page.sections for part in section.parts)
+    assert [trace["name"] for trace in opened.traces()[1]] == ["chat", "chat", "code", "code"]
+    assert "chat: p99 TTFT passes 1.5 s" in opened.page.content()
+    assert "chat qps=1" in opened.page.content()
+
+
+def test_the_page_says_what_was_assumed_of_the_server() -> None:
+    page = runs_page([comparison()], base([]).as_dict(), [], [])
+    assert any(text.startswith("Not given, so taken as model=llama3.1-70b") for text in page.lead)
