@@ -163,6 +163,26 @@ def test_api_time_is_routing_and_part_of_ttft_and_e2e() -> None:
     assert late["latency"]["tpot_s"]["mean"] == pytest.approx(plain["latency"]["tpot_s"]["mean"])
 
 
+@pytest.mark.parametrize("arrivals", ["constant", "burst", "closed_loop"])
+def test_what_is_on_its_way_at_the_horizon_runs_and_is_not_clean(arrivals: str) -> None:
+    """Sent before a horizon of 1 s, to arrive at 1.5 s or later: running, its routing not over."""
+    late = (*SMALL, f"workload/arrivals={arrivals}", "client.api_time_s=1.5", "horizon_s=1.0")
+    loads = {
+        "constant": ["workload.arrivals.rate_rps=8"],
+        "closed_loop": ["workload.arrivals.concurrency=16"],
+    }
+    result = run(*late, *loads.get(arrivals, []))
+    accounting, requests = result.summary["accounting"], result.requests
+    sent = {"constant": 8, "burst": 60, "closed_loop": 16}[arrivals]
+    assert accounting["injected"] == accounting["running"] == len(requests) == sent
+    assert accounting["not_sent"] == 60 - sent
+    assert accounting["clean"] is False
+    assert requests[["routing_s", "queue_s", "ttft_s", "e2e_s"]].isna().all().all()
+    assert result.summary["traffic"]["requests"] == sent
+    assert result.summary["duration_s"] == 1.0 - requests.sent_s.min()
+    assert result.summary["goodput"]["cut"] == sent
+
+
 # ---- keys ------------------------------------------------------------------------------------------
 
 

@@ -29,6 +29,9 @@ class Sink(Protocol):
     def accept(self, request: Request) -> None:
         """Take a request."""
 
+    def note_on_its_way(self, request: Request) -> None:
+        """Take note of a request that was sent and whose time to arrive does not come."""
+
 
 class OpenLoop:
     """Sends each request at its own time, whatever the answers.
@@ -67,8 +70,16 @@ class OpenLoop:
             request = next(self._requests, None)
         self._next = request
 
+    def halt(self, now: float) -> None:
+        """Cut the run: whatever has been sent by now will not arrive."""
+        request = self._next
+        while request is not None and request.sent_s - EARLY_S <= now:
+            self._sink.note_on_its_way(request)
+            request = next(self._requests, None)
+        self._next = request
+
     def remaining(self) -> int:
-        """Count the requests that have not arrived."""
+        """Count the requests whose time has not come."""
         return (self._next is not None) + sum(1 for _ in self._requests)
 
 
@@ -83,7 +94,7 @@ class _Listener:
         self._clock = clock
         self._cluster = cluster
         self._api_time_s = api_time_s
-        self._sent = 0
+        self._on_their_way: dict[Request, None] = {}
         cluster.on_leave = self._answered
 
     def _answered(self, request: Request) -> None:
@@ -91,19 +102,24 @@ class _Listener:
 
     def _send(self, request: Request, sent_s: float) -> None:
         """Send a request; it is seen as early as any arrival, but not before now."""
-        self._sent += 1
         request.sent_s = sent_s
         request.arrived_s = sent_s + self._api_time_s
         seen_s = request.arrived_s - EARLY_S
         if seen_s > self._clock.now:
-            self._clock.call_at(seen_s, partial(self._cluster.accept, request))
+            self._on_their_way[request] = None
+            self._clock.call_at(seen_s, partial(self._arrive, request))
         else:
             self._cluster.accept(request)
 
-    @property
-    def _under_way(self) -> int:
-        """Requests that have been sent and have not arrived."""
-        return self._sent - self._cluster.injected
+    def _arrive(self, request: Request) -> None:
+        del self._on_their_way[request]
+        self._cluster.accept(request)
+
+    def halt(self, now: float) -> None:
+        """Cut the run: whatever has been sent by now will not arrive."""
+        for request in self._on_their_way:
+            self._cluster.note_on_its_way(request)
+        self._on_their_way.clear()
 
 
 class Semaphore(_Listener):
@@ -154,9 +170,13 @@ class Semaphore(_Listener):
         """Requests that are due but held back."""
         return len(self._waiting) + self._called
 
+    def note_on_its_way(self, request: Request) -> None:
+        """Nothing is on its way to the client itself."""
+        raise AssertionError(f"request {request.id} is due, and did not come to the client")
+
     def remaining(self) -> int:
-        """Count the requests that are not due yet, or have been sent and not arrived."""
-        return self._arrivals.remaining() + self._under_way
+        """Count the requests that are not due yet."""
+        return self._arrivals.remaining()
 
 
 class ClosedLoop(_Listener):
@@ -228,9 +248,8 @@ class ClosedLoop(_Listener):
         return True
 
     def remaining(self) -> int:
-        """Count the requests that have not arrived; where a duration ends the sending, those under way."""
-        unsent = 0 if self._duration_s is not None else sum(1 for _ in self._requests)
-        return unsent + self._under_way
+        """Count the requests that have not been sent; none where a duration ends the sending."""
+        return 0 if self._duration_s is not None else sum(1 for _ in self._requests)
 
 
 def _requests(batches: Iterator[Batch], pause: Pause, api_time_s: float = 0.0) -> Iterator[Request]:

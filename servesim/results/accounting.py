@@ -17,9 +17,9 @@ class Facts:
 
     Attributes:
         warmup: requests that ran before the run, and are counted nowhere else.
-        injected: requests handed to the cluster.
+        injected: requests sent to the cluster; one that was still on its way at the horizon is running.
         client_queued: requests due by the horizon that ``max_concurrency`` held back: they are not injected.
-        not_sent: requests that had not come to the cluster by the horizon: they are not injected.
+        not_sent: requests whose time had not come by the horizon: they are not injected.
         length_capped: outputs cut at ``max_model_len``.
         zero_output_rows: rows of a trace with 0 output tokens, run as 1.
         open_loop: whether arrivals wait for nobody.
