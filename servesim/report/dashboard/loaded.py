@@ -13,7 +13,7 @@ import pandas as pd
 
 from servesim.check import ConfigError, Problem
 from servesim.report.frontier.drawing import Sweep
-from servesim.report.run.shape import summary_problems, table_problems
+from servesim.report.run.shape import summary_problems, table_problems, without_requests
 from servesim.sweeps.flat import flatten
 from servesim.sweeps.study import Study
 from servesim.sweeps.sweep import STUDY
@@ -88,7 +88,7 @@ def _run(path: Path) -> tuple[Mapping[str, Any], pd.DataFrame]:
             for each in table_problems("requests", pd.read_parquet(requests))
         ),
     ]
-    if said:
+    if said or (said := list(without_requests(summary, path))):
         raise ConfigError(said)
     return summary, _judged_part(pd.read_parquet(requests), summary)
 
