@@ -101,6 +101,21 @@ def test_what_is_held_back_at_the_horizon_is_counted_and_not_clean() -> None:
     assert (done["client_queued"], done["clean"]) == (0, True)
 
 
+def test_what_is_held_back_at_the_horizon_counts_as_asked_for() -> None:
+    """The rate offered is that of the traffic, whatever the client lets through, and so is what is judged."""
+    limits = ("horizon_s=4", "workload/arrivals=constant", "workload.arrivals.rate_rps=300")
+    free, held = (
+        run(*OVERLOADED, *limits, f"client.max_concurrency={limit}").summary for limit in ("null", "8")
+    )
+    due = held["accounting"]["injected"] + held["accounting"]["client_queued"]
+    assert held["accounting"]["client_queued"] > 100
+    assert due == free["accounting"]["injected"] == held["traffic"]["requests"] == held["goodput"]["judged"]
+    assert held["traffic"]["offered_per_s"] == pytest.approx(free["traffic"]["offered_per_s"])
+    completed = held["accounting"]["completed"]
+    assert held["goodput"]["attainment"] <= completed / due
+    assert held["goodput"]["cut"] == due - completed
+
+
 @pytest.mark.parametrize("scheduler", ["continuous", "static", "disaggregated"])
 def test_the_client_is_in_front_of_any_cluster(scheduler: str) -> None:
     clusters = {"static": ["scheduler.batch_timeout_s=0.01"], "disaggregated": []}

@@ -44,8 +44,8 @@ class OpenLoop:
         api_time_s: seconds from the sending to the arrival.
     """
 
-    #: requests that are due but held back by the client
-    held = 0
+    #: when the requests were due that the client holds back
+    held_due_s: tuple[float, ...] = ()
 
     def __init__(
         self, clock: Clock, batches: Iterator[Batch], sink: Sink, pause: Pause, api_time_s: float = 0.0
@@ -141,7 +141,7 @@ class Semaphore(_Listener):
         super().__init__(clock, cluster, api_time_s)
         self._free = max_concurrency
         self._waiting: deque[Request] = deque()
-        self._called = 0
+        self._called: deque[Request] = deque()
         self._arrivals = OpenLoop(clock, batches, self, pause)
 
     def accept(self, request: Request) -> None:
@@ -157,18 +157,17 @@ class Semaphore(_Listener):
             self._free += 1
             return
         now, request = self._clock.now, self._waiting.popleft()
-        self._called += 1
-        self._clock.call_at(now + EARLY_S, partial(self._call, request, max(now, request.due_s)))
+        self._called.append(request)
+        self._clock.call_at(now + EARLY_S, partial(self._call, max(now, request.due_s)))
 
-    def _call(self, request: Request, sent_s: float) -> None:
-        """Send a request that has waited."""
-        self._called -= 1
-        self._send(request, sent_s)
+    def _call(self, sent_s: float) -> None:
+        """Send the request that was called first."""
+        self._send(self._called.popleft(), sent_s)
 
     @property
-    def held(self) -> int:
-        """Requests that are due but held back."""
-        return len(self._waiting) + self._called
+    def held_due_s(self) -> tuple[float, ...]:
+        """When the requests were due that are held back, in that order."""
+        return tuple(request.due_s for request in (*self._called, *self._waiting))
 
     def note_on_its_way(self, request: Request) -> None:
         """Nothing is on its way to the client itself."""
@@ -196,7 +195,7 @@ class ClosedLoop(_Listener):
         api_time_s: seconds from the sending to the arrival.
     """
 
-    held = 0
+    held_due_s: tuple[float, ...] = ()
 
     def __init__(
         self,

@@ -77,7 +77,7 @@ def test_no_more_than_the_limit_are_unanswered_and_all_end(kind: str, data: st.D
     users = data.draw(st.sampled_from((None, ClosedLoop(limit, 0.03, 0.01))))
     run = served(case, Client(None if users else limit, api_time_s=api_time_s), users)
     assert [row["request_id"] for row in run.by_id] == list(range(len(case.traffic)))
-    assert run.client.remaining() == run.client.held == run.cluster.unfinished == 0
+    assert run.client.remaining() == len(run.client.held_due_s) == run.cluster.unfinished == 0
     assert most_unanswered(run) <= limit
     rows = run.by_id
     assert all(a["sent_s"] <= b["sent_s"] + 2 * EARLY_S for a, b in pairwise(rows))
@@ -121,7 +121,7 @@ def test_a_horizon_loses_no_request_of_a_client(kind: str, data: st.DataObject) 
     users = data.draw(st.sampled_from((None, ClosedLoop(limit), ClosedLoop(limit, 0.03, 0.01))))
     run = served(case, replace(client, max_concurrency=None) if users else client, users, horizon_s=horizon_s)
     assert len(run.requests) == run.cluster.injected
-    assert len(run.requests) + run.client.held + run.client.remaining() == len(case.traffic)
+    assert len(run.requests) + len(run.client.held_due_s) + run.client.remaining() == len(case.traffic)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -134,7 +134,7 @@ def test_whatever_is_due_by_the_horizon_is_injected_or_held(kind: str, data: st.
     api_time_s = data.draw(API_TIMES_S)
     run = served(case, Client(limit, api_time_s=api_time_s), horizon_s=horizon_s)
     due = sum(due_s - EARLY_S <= horizon_s for due_s, *_ in case.traffic)
-    assert run.cluster.injected + run.client.held == due
+    assert run.cluster.injected + len(run.client.held_due_s) == due
     assert run.client.remaining() == len(case.traffic) - due
     for row in run.requests:
         if isnan(row["arrived_s"]):
