@@ -22,7 +22,7 @@ from servesim.results.slo import Slo
 from servesim.results.stored import Folder, table_problems
 from servesim.results.summary import plain
 from servesim.screen.console import console, print_lines
-from servesim.screen.dialect import dialect, dialect_title
+from servesim.screen.dialect import dialect, dialect_definitions, dialect_title
 
 _EXPORT_HELP = """\
 servesim export RUN_FOLDER... --to FORMAT [options]: a run in the result files of a benchmarking tool.
@@ -128,7 +128,8 @@ def metrics(arguments: Sequence[str]) -> int:
         raise ConfigError(found)
     saved = _Saved.read(options.folder)
     section = plain(DIALECTS[options.dialect or saved.dialect].section(saved.sample))
-    print_lines(console(), f"{saved.folder}: {dialect_title(section)}", dialect(section))
+    definitions = "", "Definitions", dialect_definitions(section)
+    print_lines(console(), f"{saved.folder}: {dialect_title(section)}", dialect(section), *definitions)
     return 0
 
 
