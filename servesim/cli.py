@@ -49,6 +49,7 @@ Set a value with key=value: scheduler.max_num_seqs=256, slo.ttft_s=0.5 or gpu.us
 `servesim --cfg job` prints every key with its value; the files under
 {conf} explain them.
 
+  --out DIR           write the run there; with -m, a numbered folder for each
   -m, --multirun      run every combination of the values given as a,b,c
   --config-dir DIR    also look for options in a folder of your own, laid out as conf/
   --cfg job           print the configuration instead of running it
@@ -138,8 +139,12 @@ def _dispatch(arguments: Sequence[str]) -> int:
 
 def _asks_for_a_study(options: argparse.Namespace) -> bool:
     """Tell whether a study is to be run; questions about its configuration are Hydra's to answer."""
-    asks = options.cfg or options.info or options.hydra_help or options.shell_completion
-    return not asks and any(text.startswith("experiment=") for text in options.overrides)
+    asked = any(text.startswith("experiment=") for text in options.overrides)
+    return asked and not _asks_of_the_configuration(options)
+
+
+def _asks_of_the_configuration(options: argparse.Namespace) -> bool:
+    return bool(options.cfg or options.info or options.hydra_help or options.shell_completion)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -148,6 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("overrides", nargs="*")
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("--version", action="store_true")
+    parser.add_argument("--out", type=Path)
     parser.add_argument("-cd", "--config-dir", type=Path)
     parser.add_argument("-cp", "--config-path")
     parser.add_argument("-cn", "--config-name")
@@ -174,6 +180,8 @@ def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
     if options.config_path:
         message = "would replace servesim's own files; use --config-dir"
         raise ConfigError([Problem("--config-path", None, message)])
+    if options.out and (_asks_for_a_study(options) or _asks_of_the_configuration(options)):
+        raise ConfigError([Problem("--out", str(options.out), "goes with runs alone")])
     if options.resolve and not options.cfg:
         raise ConfigError([Problem("--resolve", None, "goes with --cfg job")])
 

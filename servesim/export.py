@@ -14,15 +14,16 @@ from servesim.arguments import Arguments
 from servesim.check import ConfigError, Problem, listed
 from servesim.files import in_one_go
 from servesim.outputs import overwritten
+from servesim.results.columns import GAPS
 from servesim.results.dialects.known import DIALECTS, PLAIN
 from servesim.results.dialects.sample import Sample
 from servesim.results.export import aiperf, vllm
 from servesim.results.export.about import About
 from servesim.results.slo import Slo
-from servesim.results.stored import Folder
+from servesim.results.stored import Folder, table_problems
 from servesim.results.summary import plain
 from servesim.screen.console import console, print_lines
-from servesim.screen.dialect import dialect, dialect_title
+from servesim.screen.dialect import dialect, dialect_definitions, dialect_title
 
 _EXPORT_HELP = """\
 servesim export RUN_FOLDER... --to FORMAT [options]: a run in the result files of a benchmarking tool.
@@ -68,7 +69,12 @@ class _Saved:
         """
         from servesim.report.run.saved import Run
 
-        summary, tables = Run.read(folder).summary, Folder(folder)
+        try:
+            summary = Run.read(folder).summary
+        except ConfigError as error:
+            gaps = table_problems(folder / "gaps.parquet", GAPS) if folder.is_dir() else ()
+            raise ConfigError([*error.problems, *gaps]) from None
+        tables = Folder(folder)
         scenario, about = summary["scenario"], About.of(summary)
         limits = {key: value for key, value in scenario["slo"].items() if key != "kind"}
         sample = Sample.of(tables, summary["duration_s"], Slo(**limits), about.gpus)
@@ -94,7 +100,7 @@ def export(arguments: Sequence[str]) -> int:
         return 0
     if found := list(_wrong(options.folders, options.to, options.out, options.date)):
         raise ConfigError(found)
-    runs = [_Saved.read(folder) for folder in options.folders]
+    runs = _read(options.folders)
     files = _aiperf(runs[0]) if options.to == "aiperf" else _vllm(runs, options.to, options.date)
     for path, parts in _placed(runs[0], options, files):
         with in_one_go(path) as place, place.open("w", encoding="utf-8", newline="") as file:
@@ -122,8 +128,27 @@ def metrics(arguments: Sequence[str]) -> int:
         raise ConfigError(found)
     saved = _Saved.read(options.folder)
     section = plain(DIALECTS[options.dialect or saved.dialect].section(saved.sample))
-    print_lines(console(), f"{saved.folder}: {dialect_title(section)}", dialect(section))
+    definitions = "", "Definitions", dialect_definitions(section)
+    print_lines(console(), f"{saved.folder}: {dialect_title(section)}", dialect(section), *definitions)
     return 0
+
+
+def _read(folders: Sequence[Path]) -> list[_Saved]:
+    """Return the runs that folders hold.
+
+    Raises:
+        ConfigError: listing what is wrong with any of them.
+    """
+    runs: list[_Saved] = []
+    found: list[Problem] = []
+    for folder in folders:
+        try:
+            runs.append(_Saved.read(folder))
+        except ConfigError as error:
+            found += error.problems
+    if found:
+        raise ConfigError(found)
+    return runs
 
 
 def _wrong(folders: Sequence[Path], to: str | None, out: Path | None, date: str | None) -> Iterator[Problem]:

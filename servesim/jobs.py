@@ -91,9 +91,13 @@ def _simulate(options: argparse.Namespace, overrides: list[str]) -> int:
     """Run the job, or each of several, in a folder of its own."""
     jobs: list[Job] = []
     place = "hydra.sweep.dir=" if options.multirun else "hydra.run.dir="
-    claimed = None if any(text.startswith(place) for text in overrides) else _claim_folder(Path("runs"))
+    chosen = any(text.startswith(place) for text in overrides)
+    if chosen and options.out:
+        raise ConfigError([Problem("--out", str(options.out), f"says again what {place[:-1]} says")])
+    claimed = None if chosen or options.out else _claim_folder(Path("runs"))
     try:
-        folder = [f"{place}{quoted(str(claimed))}"] if claimed else []
+        target = options.out or claimed
+        folder = [f"{place}{quoted(str(target))}"] if target else []
         _hydra(lambda config: jobs.append(_run(config)), options, [*overrides, *folder])
     finally:
         if claimed:

@@ -13,6 +13,7 @@ from servesim.cluster.deployment import PoolMemory
 from servesim.config.loading import load
 from servesim.config.vllm.log import EngineLog, read_log
 from servesim.cost.memory import GIB
+from servesim.engine.continuous import MOST_BLOCKS
 from servesim.scenario import Scenario
 from servesim.screen.console import console
 from servesim.screen.figures import counted
@@ -125,11 +126,14 @@ def _take_over(scenario: Scenario, log: EngineLog, adopt: bool) -> None:
     """Print the override that takes the number of blocks over.
 
     Raises:
-        ConfigError: the log does not tell it, and it is asked for.
+        ConfigError: the log does not tell it, and it is asked for; or there cannot be so many.
 
     """
     size = scenario.scheduler.block_size
     blocks = log.kv_blocks(size)
+    if blocks is not None and blocks > MOST_BLOCKS:
+        message = f"cannot be: an engine has at most {MOST_BLOCKS:,} KV blocks"
+        raise ConfigError([Problem("--vllm-log", blocks, message)])
     if blocks is not None and blocks > 0:
         override = f"scheduler.num_gpu_blocks_override={blocks}"
         print(override if adopt else f"To simulate as many blocks: {override}")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from servesim import __version__
@@ -15,6 +13,7 @@ from servesim.cluster.deployment import Deployment, PoolMemory, Role
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.cluster.router import Router
+from servesim.component import plain
 from servesim.cost.auto import Auto
 from servesim.cost.gpu import Gpu
 from servesim.cost.memory import MemorySheet, memory_sheet
@@ -228,7 +227,8 @@ class Scenario:
         sheet, scheduler = self._sheet(pool), self.scheduler
         given = scheduler.max_model_len
         if not self.ignore_capacity and not sheet.fits:
-            yield Problem(path, None, _does_not_fit(self.model, pool, sheet, self._smallest_fit(pool)))
+            gpus, fits = pool.tensor_parallel_size, self._smallest_fit(pool)
+            yield Problem(path, None, sheet.does_not_fit(self.model.name, gpus, fits))
             return
         longest = self._max_model_len(sheet)
         if given != "auto" and given > self.model.max_position_embeddings:
@@ -244,32 +244,3 @@ class Scenario:
                 f"or set scheduler.max_model_len={tokens}, and longer requests are dropped or cut"
             )
             yield Problem("scheduler.max_num_batched_tokens", tokens, message)
-
-
-def _does_not_fit(model: Model, pool: Pool, sheet: MemorySheet, fits: int | None) -> str:
-    """Say that the model does not fit, with the sum that shows it, and how many GPUs do hold it."""
-    more = "no number of GPUs of a node fits" if fits is None else f"tensor_parallel_size={fits} fits"
-    rows = "".join(f"\n      {size / 1e9:>10.2f} GB  {label}" for label, size in sheet.lines())
-    return (
-        f"{model.name} does not fit on {pool.tensor_parallel_size} GPU(s) a replica; on each of them:{rows}\n"
-        f"      ({more}; else fewer bits per weight, or ignore_capacity=true for a what-if)"
-    )
-
-
-def plain(value: Any) -> Any:
-    """Return a tree of components as dicts; ``kind`` is the name of the component's class in snake case.
-
-    A component that has much to say is ``described`` by itself.
-    """
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if type(value) not in (bool, int, float) and isinstance(value, Real):  # numpy's, say
-        return int(value) if isinstance(value, Integral) else float(value)
-    if not is_dataclass(value):
-        return value if isinstance(value, (str, int, float, type(None))) else repr(value)
-    kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(value).__name__).lower()
-    if isinstance(value, (Auto, Profile, Replay)):
-        return {"kind": kind} | value.described()
-    return {"kind": kind} | {field.name: plain(getattr(value, field.name)) for field in fields(value)}

@@ -66,13 +66,13 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
         limit = scenario.client.max_concurrency or scenario.workload.concurrency
         batches, warmups = warm_up(clock, cluster, batches, scenario.client.num_warmups, limit)
     client = _client(scenario, clock, streams, cluster, batches, pause)
-    events = _simulate(clock, cluster, scenario.horizon_s)
+    events = _simulate(clock, client, cluster, scenario.horizon_s)
     records.close()
     notes = scenario.workload.notes
     facts = Facts(
         warmup=warmups,
         injected=cluster.injected,
-        client_queued=client.held,
+        held_due_s=client.held_due_s,
         not_sent=client.remaining(),
         length_capped=cluster.length_capped,
         zero_output_rows=notes.zero_outputs if notes else 0,
@@ -99,12 +99,14 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
     return Result(summary, records)
 
 
-def _simulate(clock: Clock, cluster: Cluster, horizon_s: float | None) -> int:
+def _simulate(clock: Clock, client: Client, cluster: Cluster, horizon_s: float | None) -> int:
     """Let events happen until none is left, or up to the horizon; return how many they were."""
     events = clock.run_until(inf if horizon_s is None else horizon_s)
     if cluster.unfinished and horizon_s is None:
         raise StalledError(f"{cluster.unfinished} requests are in the system, and nothing is going to happen")
-    cluster.halt(clock.now if horizon_s is None else horizon_s)
+    end_s = clock.now if horizon_s is None else horizon_s
+    client.halt(end_s)
+    cluster.halt(end_s)
     return events
 
 

@@ -167,7 +167,9 @@ class Run:
     def finish(self, horizon_s: float | None = None) -> None:
         """Let everything happen, up to the horizon where there is one; then cut the run."""
         self.clock.run_until(inf if horizon_s is None else horizon_s)
-        self.cluster.halt(self.clock.now if horizon_s is None else horizon_s)
+        end_s = self.clock.now if horizon_s is None else horizon_s
+        self.client.halt(end_s)
+        self.cluster.halt(end_s)
 
     # ---- what has been written down
 

@@ -57,6 +57,31 @@ def test_a_run_prints_one_screen(capfd: pytest.CaptureFixture[str]) -> None:
     assert complaints == ""
 
 
+def test_a_run_and_several_go_where_they_are_told(here: Path) -> None:
+    assert main([SMALL, "--out", "mine/one=1, 2"]) == 0
+    assert (here / "mine" / "one=1, 2" / "summary.json").is_file()
+    assert main([SMALL, "-m", "seed=1,2", "--out", "mine/both"]) == 0
+    assert sorted(path.parent.name for path in here.glob("mine/both/*/summary.json")) == ["0", "1"]
+    assert folders(here) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["hydra.run.dir=there"], "--out = 'mine': says again what hydra.run.dir says"),
+        (["-m", "seed=1,2", "hydra.sweep.dir=there"], "says again what hydra.sweep.dir says"),
+        (["experiment=batching_frontier"], "--out = 'mine': goes with runs alone"),
+        (["--cfg", "job"], "--out = 'mine': goes with runs alone"),
+    ],
+)
+def test_a_place_that_goes_with_nothing_is_refused(
+    arguments: list[str], words: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([SMALL, *arguments, "--out", "mine"]) == 1
+    assert words in capsys.readouterr().err
+    assert list(here.iterdir()) == []
+
+
 def test_a_run_leaves_its_tables_its_summary_and_its_configuration(here: Path) -> None:
     assert main([SMALL, "seed=7"]) == 0
     (folder,) = folders(here)

@@ -101,6 +101,21 @@ def test_what_is_held_back_at_the_horizon_is_counted_and_not_clean() -> None:
     assert (done["client_queued"], done["clean"]) == (0, True)
 
 
+def test_what_is_held_back_at_the_horizon_counts_as_asked_for() -> None:
+    """The rate offered is that of the traffic, whatever the client lets through, and so is what is judged."""
+    limits = ("horizon_s=4", "workload/arrivals=constant", "workload.arrivals.rate_rps=300")
+    free, held = (
+        run(*OVERLOADED, *limits, f"client.max_concurrency={limit}").summary for limit in ("null", "8")
+    )
+    due = held["accounting"]["injected"] + held["accounting"]["client_queued"]
+    assert held["accounting"]["client_queued"] > 100
+    assert due == free["accounting"]["injected"] == held["traffic"]["requests"] == held["goodput"]["judged"]
+    assert held["traffic"]["offered_per_s"] == pytest.approx(free["traffic"]["offered_per_s"])
+    completed = held["accounting"]["completed"]
+    assert held["goodput"]["attainment"] <= completed / due
+    assert held["goodput"]["cut"] == due - completed
+
+
 @pytest.mark.parametrize("scheduler", ["continuous", "static", "disaggregated"])
 def test_the_client_is_in_front_of_any_cluster(scheduler: str) -> None:
     clusters = {"static": ["scheduler.batch_timeout_s=0.01"], "disaggregated": []}
@@ -161,6 +176,26 @@ def test_api_time_is_routing_and_part_of_ttft_and_e2e() -> None:
     assert late["breakdown_s"]["routing"] == pytest.approx(0.125)
     assert late["breakdown_s"]["queue"] == pytest.approx(plain["breakdown_s"]["queue"], abs=1e-6)
     assert late["latency"]["tpot_s"]["mean"] == pytest.approx(plain["latency"]["tpot_s"]["mean"])
+
+
+@pytest.mark.parametrize("arrivals", ["constant", "burst", "closed_loop"])
+def test_what_is_on_its_way_at_the_horizon_runs_and_is_not_clean(arrivals: str) -> None:
+    """Sent before a horizon of 1 s, to arrive at 1.5 s or later: running, its routing not over."""
+    late = (*SMALL, f"workload/arrivals={arrivals}", "client.api_time_s=1.5", "horizon_s=1.0")
+    loads = {
+        "constant": ["workload.arrivals.rate_rps=8"],
+        "closed_loop": ["workload.arrivals.concurrency=16"],
+    }
+    result = run(*late, *loads.get(arrivals, []))
+    accounting, requests = result.summary["accounting"], result.requests
+    sent = {"constant": 8, "burst": 60, "closed_loop": 16}[arrivals]
+    assert accounting["injected"] == accounting["running"] == len(requests) == sent
+    assert accounting["not_sent"] == 60 - sent
+    assert accounting["clean"] is False
+    assert requests[["routing_s", "queue_s", "ttft_s", "e2e_s"]].isna().all().all()
+    assert result.summary["traffic"]["requests"] == sent
+    assert result.summary["duration_s"] == 1.0 - requests.sent_s.min()
+    assert result.summary["goodput"]["cut"] == sent
 
 
 # ---- keys ------------------------------------------------------------------------------------------

@@ -61,7 +61,8 @@ def test_metrics_are_told_in_the_dialect_of_the_run_or_in_another(
     assert main(["metrics", str(made)]) == 0
     assert "GuideLLM" in capsys.readouterr().out
     assert main(["metrics", str(made), "--dialect", "aiperf"]) == 0
-    printed = capsys.readouterr().out
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Definitions time_to_first_token: " in printed
     assert "time_to_second_token: second token - first token, per request" in printed
 
 
@@ -85,7 +86,7 @@ def test_the_metrics_of_a_saved_run_are_those_of_its_summary(made: Path) -> None
         (["export", "{run}", "{run}", "--to", "aiperf"], ["takes one run"]),
         (["export", "{run}", "{run}", "--to", "vllm", "--out", "{run}"], ["is a folder"]),
         (["export", "{run}", "--to", "vllm", "--out", "{run}/summary.json"], ["is a file of the run itself"]),
-        (["export", "{run}/none", "--to", "vllm"], ["there is no such file"]),
+        (["export", "{run}/none", "--to", "vllm"], ["none: there is no such folder"]),
         (["export", "{run}", "--two"], ["see servesim export --help"]),
         (["metrics"], ["RUN_FOLDER: is missing"]),
         (["metrics", "{run}", "--dialect", "bliss"], ["--dialect = 'bliss': must be vllm, aiperf"]),
@@ -111,6 +112,44 @@ def test_a_folder_that_is_not_whole_is_refused(
     (tmp_path / name).unlink()
     assert main(["export", str(tmp_path), "--to", "vllm"]) == 1
     assert f"{name}: there is no such file" in capsys.readouterr().err
+
+
+def test_whatever_is_wrong_with_any_folder_is_listed(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a whole run, a torn one, one without two files and none at all."""
+    torn, partly = tmp_path / "torn", tmp_path / "partly"
+    for folder in (torn, partly):
+        folder.mkdir()
+        for path in made.glob("*.*"):
+            (folder / path.name).write_bytes(path.read_bytes())
+    for name in ("summary.json", "requests.parquet", "gaps.parquet"):
+        (torn / name).write_bytes(b"{torn")
+    for name in ("steps.parquet", "gaps.parquet"):
+        (partly / name).unlink()
+    folders = [str(made), str(torn), str(partly), str(tmp_path / "nope")]
+    out = tmp_path / "out.json"
+    assert main(["export", *folders, "--to", "vllm", "--out", str(out)]) == 1
+    said = capsys.readouterr().err
+    assert said.count("cannot be read") == 3
+    assert said.count("there is no such file") == 2
+    assert f"{folders[3]}: there is no such folder" in said
+    assert "6 problems" in said
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "verb", [["export", "--to", "vllm"], ["export", "--to", "aiperf"], ["metrics"], ["page"], ["trace"]]
+)
+def test_a_run_to_which_nothing_came_says_so(
+    verb: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sending = ("workload/arrivals=constant", "workload.arrivals.rate_rps=1", "horizon_s=0.5")
+    run(load(*SMALL, *sending)).save(tmp_path)
+    assert main([verb[0], str(tmp_path), *verb[1:]]) == 1
+    said = capsys.readouterr().err
+    assert "no request arrived in this run: all 120 were to come after the horizon" in said
+    assert "version" not in said
 
 
 def test_each_verb_has_its_help(capsys: pytest.CaptureFixture[str]) -> None:

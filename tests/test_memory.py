@@ -184,6 +184,18 @@ def test_a_log_without_blocks_has_nothing_to_adopt(
     assert "tells no number of KV blocks" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("adopt", [[], ["--adopt"]])
+def test_more_blocks_than_there_can_be_are_not_taken_over(
+    adopt: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "odd.log"
+    path.write_text("GPU KV cache size: 1,600,000,000,000,000 tokens\n")
+    assert main(["memory", *LOGGED, "--vllm-log", str(path), *adopt]) == 1
+    out, err = capsys.readouterr()
+    assert "at most 1,000,000,000 KV blocks" in err
+    assert "num_gpu_blocks_override" not in out
+
+
 def test_nothing_is_cut_off_on_a_narrow_terminal(
     log: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -59,7 +59,7 @@ def test_a_timeline_has_a_stretch(folder: Path, capsys: pytest.CaptureFixture[st
     [
         (["page"], "RUN_FOLDER: is missing"),
         (["page", ""], "RUN_FOLDER: is missing"),
-        (["page", "nowhere"], "nowhere/summary.json: there is no such file"),
+        (["page", "nowhere"], "nowhere: there is no such folder"),
         (
             ["page", "{folder}", "--config-dir", "nowhere"],
             "--config-dir = 'nowhere': there is no such folder",

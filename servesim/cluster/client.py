@@ -29,6 +29,9 @@ class Sink(Protocol):
     def accept(self, request: Request) -> None:
         """Take a request."""
 
+    def note_on_its_way(self, request: Request) -> None:
+        """Take note of a request that was sent and whose time to arrive does not come."""
+
 
 class OpenLoop:
     """Sends each request at its own time, whatever the answers.
@@ -41,8 +44,8 @@ class OpenLoop:
         api_time_s: seconds from the sending to the arrival.
     """
 
-    #: requests that are due but held back by the client
-    held = 0
+    #: when the requests were due that the client holds back
+    held_due_s: tuple[float, ...] = ()
 
     def __init__(
         self, clock: Clock, batches: Iterator[Batch], sink: Sink, pause: Pause, api_time_s: float = 0.0
@@ -67,8 +70,16 @@ class OpenLoop:
             request = next(self._requests, None)
         self._next = request
 
+    def halt(self, now: float) -> None:
+        """Cut the run: whatever has been sent by now will not arrive."""
+        request = self._next
+        while request is not None and request.sent_s - EARLY_S <= now:
+            self._sink.note_on_its_way(request)
+            request = next(self._requests, None)
+        self._next = request
+
     def remaining(self) -> int:
-        """Count the requests that have not arrived."""
+        """Count the requests whose time has not come."""
         return (self._next is not None) + sum(1 for _ in self._requests)
 
 
@@ -83,7 +94,7 @@ class _Listener:
         self._clock = clock
         self._cluster = cluster
         self._api_time_s = api_time_s
-        self._sent = 0
+        self._on_their_way: dict[Request, None] = {}
         cluster.on_leave = self._answered
 
     def _answered(self, request: Request) -> None:
@@ -91,19 +102,24 @@ class _Listener:
 
     def _send(self, request: Request, sent_s: float) -> None:
         """Send a request; it is seen as early as any arrival, but not before now."""
-        self._sent += 1
         request.sent_s = sent_s
         request.arrived_s = sent_s + self._api_time_s
         seen_s = request.arrived_s - EARLY_S
         if seen_s > self._clock.now:
-            self._clock.call_at(seen_s, partial(self._cluster.accept, request))
+            self._on_their_way[request] = None
+            self._clock.call_at(seen_s, partial(self._arrive, request))
         else:
             self._cluster.accept(request)
 
-    @property
-    def _under_way(self) -> int:
-        """Requests that have been sent and have not arrived."""
-        return self._sent - self._cluster.injected
+    def _arrive(self, request: Request) -> None:
+        del self._on_their_way[request]
+        self._cluster.accept(request)
+
+    def halt(self, now: float) -> None:
+        """Cut the run: whatever has been sent by now will not arrive."""
+        for request in self._on_their_way:
+            self._cluster.note_on_its_way(request)
+        self._on_their_way.clear()
 
 
 class Semaphore(_Listener):
@@ -125,7 +141,7 @@ class Semaphore(_Listener):
         super().__init__(clock, cluster, api_time_s)
         self._free = max_concurrency
         self._waiting: deque[Request] = deque()
-        self._called = 0
+        self._called: deque[Request] = deque()
         self._arrivals = OpenLoop(clock, batches, self, pause)
 
     def accept(self, request: Request) -> None:
@@ -141,22 +157,25 @@ class Semaphore(_Listener):
             self._free += 1
             return
         now, request = self._clock.now, self._waiting.popleft()
-        self._called += 1
-        self._clock.call_at(now + EARLY_S, partial(self._call, request, max(now, request.due_s)))
+        self._called.append(request)
+        self._clock.call_at(now + EARLY_S, partial(self._call, max(now, request.due_s)))
 
-    def _call(self, request: Request, sent_s: float) -> None:
-        """Send a request that has waited."""
-        self._called -= 1
-        self._send(request, sent_s)
+    def _call(self, sent_s: float) -> None:
+        """Send the request that was called first."""
+        self._send(self._called.popleft(), sent_s)
 
     @property
-    def held(self) -> int:
-        """Requests that are due but held back."""
-        return len(self._waiting) + self._called
+    def held_due_s(self) -> tuple[float, ...]:
+        """When the requests were due that are held back, in that order."""
+        return tuple(request.due_s for request in (*self._called, *self._waiting))
+
+    def note_on_its_way(self, request: Request) -> None:
+        """Nothing is on its way to the client itself."""
+        raise AssertionError(f"request {request.id} is due, and did not come to the client")
 
     def remaining(self) -> int:
-        """Count the requests that are not due yet, or have been sent and not arrived."""
-        return self._arrivals.remaining() + self._under_way
+        """Count the requests that are not due yet."""
+        return self._arrivals.remaining()
 
 
 class ClosedLoop(_Listener):
@@ -176,7 +195,7 @@ class ClosedLoop(_Listener):
         api_time_s: seconds from the sending to the arrival.
     """
 
-    held = 0
+    held_due_s: tuple[float, ...] = ()
 
     def __init__(
         self,
@@ -228,9 +247,8 @@ class ClosedLoop(_Listener):
         return True
 
     def remaining(self) -> int:
-        """Count the requests that have not arrived; where a duration ends the sending, those under way."""
-        unsent = 0 if self._duration_s is not None else sum(1 for _ in self._requests)
-        return unsent + self._under_way
+        """Count the requests that have not been sent; none where a duration ends the sending."""
+        return 0 if self._duration_s is not None else sum(1 for _ in self._requests)
 
 
 def _requests(batches: Iterator[Batch], pause: Pause, api_time_s: float = 0.0) -> Iterator[Request]:

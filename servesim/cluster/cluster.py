@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from math import isnan
+from math import isnan, nan
 from typing import Any
 
 from servesim.cluster.deployment import Deployment
@@ -62,6 +62,12 @@ class Cluster(ABC):
             self.length_capped += 1
         self._route(request)
 
+    def note_on_its_way(self, request: Request) -> None:
+        """Take account of a request that was sent, when the run is cut before it arrives."""
+        self.injected += 1
+        request.arrived_s = nan
+        self._open[request] = None
+
     @property
     def unfinished(self) -> int:
         """Requests that are in the system."""
@@ -81,7 +87,8 @@ class Cluster(ABC):
         for group in self.groups:
             group.halt(now)
         for request in self._open:
-            self._log.requests.frombytes(request_row(request, QUEUED if isnan(request.queue_s) else RUNNING))
+            waits = isnan(request.queue_s) and not isnan(request.arrived_s)
+            self._log.requests.frombytes(request_row(request, QUEUED if waits else RUNNING))
 
     def _leave(self, request: Request, status: int, reason: int = NO_REASON) -> None:
         del self._open[request]

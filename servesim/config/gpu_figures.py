@@ -19,11 +19,12 @@ IDLE_SHARE = 0.17
 
 
 class Derived(NamedTuple):
-    """A figure that a GPU's file leaves out: its key, its value, and why it is that."""
+    """A figure that a GPU's file leaves out: its key, its value, why, and the figure that it follows from."""
 
     key: str
     value: float | None
     reason: str
+    follows: str | None = None
 
 
 def derived(gpu: Mapping[str, Any]) -> Iterator[Derived]:
@@ -36,7 +37,7 @@ def derived(gpu: Mapping[str, Any]) -> Iterator[Derived]:
     if "fp8_flops_per_s" not in gpu:
         yield Derived("fp8_flops_per_s", None, "no FP8 rate is given, so FP8 weights only save memory")
     if not has_nvlink and pcie is not None:
-        yield Derived("nvlink_bytes_per_s", pcie, "pcie_bytes_per_s: no NVLink is given")
+        yield Derived("nvlink_bytes_per_s", pcie, "pcie_bytes_per_s: no NVLink is given", "pcie_bytes_per_s")
     if pcie is None:
         yield Derived("pcie_bytes_per_s", PCIE_BYTES_PER_S, "assumed: PCIe 4.0 x16")
     if "nvlink_latency_s" not in gpu:
@@ -46,8 +47,9 @@ def derived(gpu: Mapping[str, Any]) -> Iterator[Derived]:
         yield Derived("nic_bytes_per_s", NIC_BYTES_PER_S, "assumed: one port of 200 Gb/s per GPU")
     if "nic_latency_s" not in gpu:
         yield Derived("nic_latency_s", NIC_LATENCY_S, "NCCL's for a network")
-    if "idle_w" not in gpu and isinstance(max_w, (int, float)):
-        yield Derived("idle_w", round(IDLE_SHARE * max_w, 1), f"{IDLE_SHARE:.0%} of max_w, as of other GPUs")
+    if "idle_w" not in gpu:
+        idle_w = round(IDLE_SHARE * max_w, 1) if isinstance(max_w, (int, float)) else None
+        yield Derived("idle_w", idle_w, f"{IDLE_SHARE:.0%} of max_w, as of other GPUs", "max_w")
 
 
 def lay_gpus(layers: Layers, own: Set[str]) -> None:
@@ -77,12 +79,13 @@ def _complete(layers: Layers, place: str) -> None:
         return
     found = list(derived(gpu))
     for one in found:
-        layers.lay(f"{place}.{one.key}", one.value, one.reason)
-    told = "; ".join(f"{key} = {_figure(value)} ({reason})" for key, value, reason in found)
+        sources = () if one.follows is None else (f"{place}.{one.follows}",)
+        layers.lay(f"{place}.{one.key}", one.value, one.reason, sources)
+    told = "; ".join(f"{one.key} = {_figure(one.value)} ({one.reason})" for one in found)
     note = f"{gpu.get('name') or place}, not in its file: {told}"
     if found and note not in layers.notes:
         layers.notes.append(note)
 
 
-def _figure(value: float | None) -> str:
-    return "null" if value is None else f"{value:g}"
+def _figure(value: object) -> str:
+    return "null" if value is None else f"{value:g}" if isinstance(value, (int, float)) else str(value)

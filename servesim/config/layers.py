@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,13 +16,23 @@ NOTES = "notes"
 class Completed(NamedTuple):
     """A composed mapping that was made whole, and what is wrong with what it was made whole from.
 
-    ``origins`` tell where values are from that nobody typed, by key; ``files`` are those that were read.
+    ``origins`` tell where values are from that nobody typed, by key; ``sources`` the keys of the values that
+    others were worked out from; ``files`` are those that were read.
     """
 
     values: dict[str, Any]
     problems: list[Problem]
     origins: Mapping[str, str]
     files: tuple[str, ...]
+    sources: Mapping[str, tuple[str, ...]]
+
+    def told(self, found: Iterable[Problem]) -> list[Problem]:
+        """Return problems, traced, without those of values that follow from others that are wrong."""
+        found = list(found)
+        wrong = {problem.path for problem in found}
+        return [
+            self.traced(problem) for problem in found if wrong.isdisjoint(self.sources.get(problem.path, ()))
+        ]
 
     def traced(self, problem: Problem) -> Problem:
         """Return a problem with where its value is from, if nobody typed it."""
@@ -48,14 +58,19 @@ class Layers:
         self.notes: list[str] = []
         self.files: list[str] = []
         self._origins: dict[str, str] = {}
+        self._sources: dict[str, tuple[str, ...]] = {}
 
-    def lay(self, key: str, value: Any, origin: str) -> bool:
-        """Set a key unless it was typed; tell whether it was set."""
+    def lay(self, key: str, value: Any, origin: str, sources: tuple[str, ...] = ()) -> bool:
+        """Set a key unless it was typed; tell whether it was set.
+
+        ``sources`` are the keys of values that it was worked out from.
+        """
         *path, name = key.split(".")
         if key in self.typed or not isinstance(value_at(self.values, path), Mapping):
             return False
         self.values = with_value(self.values, [*path, name], value)
         self._origins[key] = origin
+        self._sources[key] = sources
         return True
 
     def whole(self) -> Completed:
@@ -63,4 +78,4 @@ class Layers:
         said = self.values.get(NOTES)
         notes = [*(said if isinstance(said, list) else []), *self.notes]
         values = {**self.values, NOTES: notes} if self.notes else self.values
-        return Completed(values, self.problems, self._origins, tuple(self.files))
+        return Completed(values, self.problems, self._origins, tuple(self.files), self._sources)

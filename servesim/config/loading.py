@@ -92,11 +92,12 @@ def build_completed(
 ) -> Built:
     """Build and check the scenario that a completed composition describes (see :func:`build_scenario`).
 
-    Problems of values that nobody typed say where those are from. Where a file or a flag could not be read,
+    Problems of values that nobody typed say where those are from, and nothing is said of a value that was
+    worked out from others that are wrong. Where a file or a flag could not be read,
     nothing is said of parts that do not go together: they are not what was meant.
     """
     built = build_scenario(whole.values, misplaced, ready)
-    refused = [*whole.problems, *map(whole.traced, built.refused)]
+    refused = [*whole.problems, *whole.told(built.refused)]
     unfit = [] if whole.problems else [*map(whole.traced, built.unfit)]
     return Built(built.scenario, refused, unfit, whole.files)
 

@@ -65,6 +65,15 @@ class MemorySheet:
             ("KV cache", self.kv_bytes),
         ]
 
+    def does_not_fit(self, model: str, gpus: int, fits: int | None) -> str:
+        """Say that a model does not fit on so many GPUs, by this sum, and how many GPUs do hold it."""
+        more = "no number of GPUs of a node fits" if fits is None else f"tensor_parallel_size={fits} fits"
+        rows = "".join(f"\n      {size / 1e9:>10.2f} GB  {label}" for label, size in self.lines())
+        return (
+            f"{model} does not fit on {gpus} GPU(s) a replica; on each of them:{rows}\n"
+            f"      ({more}; else fewer bits per weight, or ignore_capacity=true for a what-if)"
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """Return the fields, and whether it fits, as plain values."""
         return asdict(self) | {"fits": self.fits}

@@ -85,12 +85,12 @@ def _part(result: Result) -> _Part:
     summary, requests = result.summary, result.requests
     judged = requests[requests["sent_s"] >= summary["warmup_cut_s"]]
     ttft_s, tpot_s = (judged[name].to_numpy(dtype=float) for name in ("ttft_s", "tpot_s"))
-    window_s = summary["window_s"]
+    window_s, asked = summary["window_s"], summary["goodput"]["judged"]
     return _Part(
         clean=summary["accounting"]["clean"],
         saturated=bool(summary["saturated"]) or len(judged) < FEWEST,
-        judged=len(judged),
-        good=round((summary["goodput"]["attainment"] or 0.0) * len(judged)),
+        judged=asked,
+        good=round((summary["goodput"]["attainment"] or 0.0) * asked),
         ttft_s=ttft_s[~np.isnan(ttft_s)],
         tpot_s=tpot_s[~np.isnan(tpot_s)],
         output_tokens=(summary["throughput"]["output_tokens_per_s"] or 0.0) * window_s,

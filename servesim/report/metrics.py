@@ -110,11 +110,15 @@ def _rate(column: str, name: str, *rest: str) -> Metric | None:
 
 def _goodput(column: str, name: str, *rest: str) -> Metric | None:
     if name == "attainment":
-        definition = "requests that met every limit of the SLO / all that were sent"
+        definition = (
+            "requests that met every limit of the SLO / all that were asked for, dropped and cut ones too"
+        )
         return Metric(column, "SLO attainment (% of requests)", "%", 100.0, 1, False, definition)
     if name.startswith("requests_per_s"):
         unit = "requests/s" + (" per GPU" if name.endswith("_per_gpu") else "")
-        definition = "requests per second that met every limit of the SLO"
+        definition = (
+            "requests per second that met every limit of the SLO, of those that the throughput counts"
+        )
         return Metric(column, f"Goodput ({unit})", unit, best=1, definition=definition)
     return None
 

@@ -17,9 +17,10 @@ class Facts:
 
     Attributes:
         warmup: requests that ran before the run, and are counted nowhere else.
-        injected: requests handed to the cluster.
-        client_queued: requests due by the horizon that ``max_concurrency`` held back: they are not injected.
-        not_sent: requests that had not come to the cluster by the horizon: they are not injected.
+        injected: requests sent to the cluster; one that was still on its way at the horizon is running.
+        held_due_s: when the requests were due, by the horizon, that ``max_concurrency`` still held back
+            then: they are not injected.
+        not_sent: requests whose time had not come by the horizon: they are not injected.
         length_capped: outputs cut at ``max_model_len``.
         zero_output_rows: rows of a trace with 0 output tokens, run as 1.
         open_loop: whether arrivals wait for nobody.
@@ -32,7 +33,7 @@ class Facts:
 
     warmup: int
     injected: int
-    client_queued: int
+    held_due_s: tuple[float, ...]
     not_sent: int
     length_capped: int
     zero_output_rows: int
@@ -41,6 +42,11 @@ class Facts:
     horizon_s: float | None
     events: int
     cpu_started_s: float
+
+    @property
+    def client_queued(self) -> int:
+        """How many requests the client still held back."""
+        return len(self.held_due_s)
 
 
 def accounting(records: Records, facts: Facts) -> dict[str, Any]:

@@ -87,21 +87,30 @@ class Folder:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.request_table = _opened(folder / "requests.parquet", columns.REQUESTS)
-        self.step_table = _opened(folder / "steps.parquet", columns.STEPS)
-        self.gap_table = _opened(folder / "gaps.parquet", columns.GAPS)
+        found: list[Problem] = []
+        for name, schema in _TABLES.items():
+            found += table_problems(folder / name, schema)
+        if found:
+            raise ConfigError(found)
+        self.request_table, self.step_table, self.gap_table = (Stored(folder / name) for name in _TABLES)
 
 
-def _opened(path: Path, schema: pa.Schema) -> Stored:
+_TABLES = {
+    "requests.parquet": columns.REQUESTS,
+    "steps.parquet": columns.STEPS,
+    "gaps.parquet": columns.GAPS,
+}
+
+
+def table_problems(path: Path, schema: pa.Schema) -> Iterator[Problem]:
+    """Yield what is wrong with the file of a table: it is missing, cannot be read, or lacks columns."""
     if not path.is_file():
-        raise ConfigError([Problem(str(path), None, "there is no such file")])
-    table = Stored(path)
+        yield Problem(str(path), None, "there is no such file")
+        return
     try:
-        there = table.names
+        there = Stored(path).names
     except ValueError as error:  # pyarrow's errors are of this kind
-        raise ConfigError([Problem(str(path), None, f"cannot be read: {error}")]) from error
-    missing = [name for name in schema.names if name not in there]
-    if missing:
-        message = "there is no such column; the run is of an earlier version, run it again"
-        raise ConfigError([Problem(f"{path}: {name}", None, message) for name in missing])
-    return table
+        yield Problem(str(path), None, f"cannot be read: {' '.join(str(error).split())}")
+        return
+    message = "there is no such column; the run is of an earlier version, run it again"
+    yield from (Problem(f"{path}: {name}", None, message) for name in schema.names if name not in there)

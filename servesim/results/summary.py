@@ -15,7 +15,7 @@ from servesim.results.calibrated import calibrated
 from servesim.results.dialects.known import DIALECTS, PLAIN, DialectName
 from servesim.results.dialects.sample import Sample
 from servesim.results.gaps import token_gaps
-from servesim.results.goodput import goodput
+from servesim.results.goodput import Judged, goodput
 from servesim.results.latency import breakdown, latency
 from servesim.results.prefill import prefill
 from servesim.results.pricing import Pricing, cost
@@ -24,10 +24,10 @@ from servesim.results.saturation import saturated
 from servesim.results.simulator import simulator
 from servesim.results.slo import Slo
 from servesim.results.steady_state import steady_part
-from servesim.results.throughput import throughput, volume, volume_in
+from servesim.results.throughput import ended_in, throughput, volume, volume_in
 from servesim.results.traffic import traffic
 from servesim.results.usage import energy, usage, utilisation
-from servesim.results.window import Window, left_over, span, was_cut
+from servesim.results.window import Window, span, was_cut
 
 
 def summarise(
@@ -49,9 +49,10 @@ def summarise(
 
     A plain summary speaks of all requests, from the first send to the last response, as
     ``vllm bench serve`` does. A ``steady`` one speaks of the requests sent in the steady window, which
-    begins at ``warmup_cut_s``, and of what was delivered, spent and used in it, whoever it was for. So do
-    the rates of a run that its horizon cut, where many a token belongs to a request that never ended.
-    ``window_s`` is the length that rates, shares and costs refer to, ``duration_s`` always the run's.
+    begins at ``warmup_cut_s``, and of what was delivered, spent and used in it, whoever it was for: the rates
+    of requests, good ones too, are of those that ended in it. So do the rates of a run that its horizon cut,
+    where many a token belongs to a request that never ended. ``window_s`` is the length that rates, shares
+    and costs refer to, ``duration_s`` always the run's.
 
     Args:
         records: the closed records of the run.
@@ -76,13 +77,14 @@ def summarise(
     kept = sent & ~np.isnan(records.request_table.column("e2e_s"))
     times = latency(records, kept, token_gaps(records, window if in_window else None))
     itl_n = int(times["itl_s"]["n"])
-    delivered = volume_in(window, records, itl_n) if in_window else volume(records, kept)
-    good, unfinished = (int((found & sent).sum()) for found in (slo.good(records), left_over(records)))
+    ended = ended_in(window, records) if in_window else kept
+    delivered = volume_in(window, records, ended, itl_n) if in_window else volume(records, kept)
+    judged = Judged.of(records, slo, window, ended, facts.held_due_s)
     gpus = sum(pool.gpus for pool in deployments)
     used = usage(records, deployments, weights_dtype, board_power, window)
     summary = {
         "scenario": scenario,
-        "traffic": traffic(records),
+        "traffic": traffic(records, facts.held_due_s),
         "accounting": accounting(records, facts),
         "prefill": prefill(records),
         "duration_s": whole.length_s,
@@ -93,11 +95,11 @@ def summarise(
         "latency": times,
         "breakdown_s": breakdown(records, kept),
         "throughput": throughput(delivered, window, deployments),
-        "goodput": goodput(slo, good, int(sent.sum()), unfinished, window, gpus),
+        "goodput": goodput(slo, judged, window, gpus),
         "utilisation": utilisation(used, window.length_s),
         "memory": {pool.role: pool.memory() for pool in deployments},
         "transfer": transfer,
-        "cost": cost(pricing, deployments, window, delivered, good if slo.asks else nan),
+        "cost": cost(pricing, deployments, window, delivered, judged.done if slo.asks else nan),
         "energy": energy(used, board_power, window.length_s, delivered.output_tokens),
         "calibration": calibrated(records, deployments, calibration),
         **({} if metrics == PLAIN else {"metrics": _in_dialect(metrics, records, whole, slo, deployments)}),

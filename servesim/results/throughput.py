@@ -35,18 +35,22 @@ def volume(records: Records, completed: NDArray[np.bool_]) -> Volume:
     return Volume(int(completed.sum()), int(inputs.sum()), int(outputs.sum()))
 
 
-def volume_in(window: Window, records: Records, gaps: int) -> Volume:
+def ended_in(window: Window, records: Records) -> NDArray[np.bool_]:
+    """Say of each request whether its last token falls in the window."""
+    requests = records.request_table
+    return window.sees(requests.column("sent_s") + requests.column("e2e_s"))
+
+
+def volume_in(window: Window, records: Records, ended: NDArray[np.bool_], gaps: int) -> Volume:
     """Return what was delivered within the window, whenever its requests were sent.
 
-    A request counts when its last token falls in it, a prompt when its first token does, and each token
-    by itself: ``gaps`` that end in the window, and first tokens.
+    Requests count that ``ended`` in it, a prompt when its first token falls in it, and each token by itself:
+    ``gaps`` that end in the window, and first tokens.
     """
     requests = records.request_table
-    sent_s = requests.column("sent_s")
-    finished = window.sees(sent_s + requests.column("e2e_s"))
-    begun = window.sees(sent_s + requests.column("ttft_s"))
+    begun = window.sees(requests.column("sent_s") + requests.column("ttft_s"))
     inputs = requests.column("input_tokens")[begun]
-    return Volume(int(finished.sum()), int(inputs.sum()), gaps + int(begun.sum()))
+    return Volume(int(ended.sum()), int(inputs.sum()), gaps + int(begun.sum()))
 
 
 def throughput(delivered: Volume, window: Window, deployments: Sequence[Deployment]) -> dict[str, Any]:

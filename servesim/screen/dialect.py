@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -14,7 +14,7 @@ from servesim.screen.figures import number
 
 
 def dialect(section: Mapping[str, Any]) -> RenderableType:
-    """Show the section ``metrics`` of a summary: samples, single figures, and definitions."""
+    """Show the section ``metrics`` of a summary: samples and single figures."""
     shown, definitions = DIALECTS[section["dialect"]].shown, section["definitions"]
     samples, single = _table("", *shown), _table("", "")
     for name, value in section["values"].items():
@@ -23,16 +23,17 @@ def dialect(section: Mapping[str, Any]) -> RenderableType:
             samples.add_row(label, *(number(value.get(statistic)) for statistic in shown))
         else:
             single.add_row(label, number(value["mean"] if isinstance(value, Mapping) else value))
-    return Group(samples, Text(), single, Text(), Text("\n".join(_meanings(definitions))))
+    return Group(samples, Text(), single)
+
+
+def dialect_definitions(section: Mapping[str, Any]) -> str:
+    """Return what each metric of a section ``metrics`` means, as running text."""
+    return "; ".join(f"{name}: {said['meaning']}" for name, said in section["definitions"].items())
 
 
 def dialect_title(section: Mapping[str, Any]) -> str:
     """Return what the tool of a section ``metrics`` is called."""
     return DIALECTS[section["dialect"]].title
-
-
-def _meanings(definitions: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    return (f"{name}: {said['meaning']}" for name, said in definitions.items())
 
 
 def _table(*headings: str) -> Table:

@@ -135,6 +135,8 @@ def sending_s(summary: Mapping[str, Any]) -> float:
 def _on_the_requests(summary: Mapping[str, Any]) -> Iterator[str]:
     """Yield what became of requests that did not simply run through."""
     accounting = summary["accounting"]
+    if not accounting["injected"]:
+        yield "no request arrived in this run"
     if accounting["warmup"]:
         yield f"{counted(accounting['warmup'], 'warm-up request')} before, left out of all figures"
     longest = min(pool["max_model_len"] for pool in summary["memory"].values())

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from servesim.check import listed
 from servesim.screen.console import print_lines
-from servesim.screen.dialect import dialect, dialect_title
+from servesim.screen.dialect import dialect, dialect_definitions, dialect_title
 from servesim.screen.figures import counted, dollars, number, percent, typed
 from servesim.screen.hardware import cluster, gpus, prices
 from servesim.screen.notes import notes
@@ -91,6 +91,8 @@ def _sections(
     yield "Energy", energy(summary)
     yield "Load", _load(summary)
     yield "Notes", "\n".join(notes(summary, trace)) or "none"
+    if section:
+        yield "Definitions", dialect_definitions(section)
     if folder is not None:
         names = ", ".join(sorted(path.name for path in folder.iterdir() if path.is_file()))
         yield "Files", f"{folder}/: {names}"

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from servesim import __version__
 from servesim.check import ConfigError
+from servesim.component import plain
 from servesim.cost.auto import Auto
 from servesim.cost.profile import Profile
 from servesim.engine.clock import StalledError
-from servesim.scenario import Scenario, plain
+from servesim.scenario import Scenario
 from servesim.simulation import run
 from servesim.sweeps.flat import Figure, flatten
 from servesim.workload.trace import Trace

@@ -15,7 +15,7 @@ class Request:
     Attributes:
         due_s: when the client would have sent it, had nothing held it back.
         sent_s: when the client sent it.
-        arrived_s: when it reached the router.
+        arrived_s: when it reaches the router.
         input_tokens: tokens of the prompt.
         output_tokens: tokens to generate, the first one included.
         generated: tokens emitted so far.

@@ -127,6 +127,65 @@ def test_the_last_of_two_flags_of_a_name_counts() -> None:
     assert by_flags("--block-size 8 --block-size 32").scheduler.block_size == 32
 
 
+def test_of_two_flags_that_differ_the_one_that_does_not_count_is_told() -> None:
+    """vLLM's argparse takes the last one, too, of a switch and its opposite."""
+    found = by_flags("--enable-prefix-caching --block-size 8 --block-size 8 --no-enable-prefix-caching")
+    assert found.scheduler.enable_prefix_caching is False  # type: ignore[union-attr]
+    assert [note for note in found.notes if "twice" in note] == [
+        "engine_args say twice, of which the last counts: "
+        "--enable-prefix-caching before --no-enable-prefix-caching"
+    ]
+
+
+@pytest.mark.parametrize("scheduler", ["continuous", "disaggregated"])
+@pytest.mark.parametrize(
+    ("text", "on"),
+    [
+        ("--no-enable-prefix-caching", False),
+        ("--no-enable-prefix-caching=true", False),
+        ("--enable-prefix-caching=false", False),
+        ("--enable-prefix-caching False", False),
+        ("--no-enable-prefix-caching --enable-prefix-caching", True),
+        ("--enable-prefix-caching", True),
+        ("enable-prefix-caching: no", False),
+        ("enable_prefix_caching: 'false'", False),
+        ("no-enable-prefix-caching: true", False),
+        ("enable-prefix-caching: true", True),
+    ],
+)
+def test_prefix_caching_is_switched_by_its_flag(text: str, on: bool, scheduler: str, tmp_path: Path) -> None:
+    if not text.startswith("-"):
+        (tmp_path / "vllm.yaml").write_text(text)
+        text = str(tmp_path / "vllm.yaml")
+    found = by_flags(text, f"scheduler={scheduler}")
+    assert found.scheduler.enable_prefix_caching is on  # type: ignore[union-attr]
+    assert any("prefixes that requests share are not modelled" in note for note in found.notes) is on
+
+
+def test_prefix_caching_is_nothing_to_static_batching() -> None:
+    found = by_flags("--no-enable-prefix-caching", "scheduler=static")
+    assert found.notes == (
+        "engine_args --no-enable-prefix-caching: without effect, as static batching caches no prefixes",
+    )
+
+
+@pytest.mark.parametrize("value", ["no", "1", "yes please"])
+def test_a_switch_is_true_or_false(value: str) -> None:
+    (fault,) = faults(f"--enable-prefix-caching='{value}'")
+    assert "must be true or false" in fault
+
+
+def test_a_key_that_a_file_repeats_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "vllm.yaml"
+    path.write_text("max-num-seqs: 8\nblock-size: 32\nmax-num-seqs: 16\nblock_size: 64\n")
+    found = by_flags(str(path))
+    assert found.scheduler.max_num_seqs == 16  # type: ignore[union-attr]
+    assert (
+        f"engine_args say twice, of which the last counts: max-num-seqs in {path}, 2 times, "
+        "--block-size 32 before --block-size 64"
+    ) in found.notes
+
+
 @pytest.mark.parametrize("text", ["--max-num-seqs 8 \\\n  --port 80", "  --max-num-seqs=8\n--port 80 "])
 def test_a_command_line_of_several_lines_is_read(text: str) -> None:
     assert by_flags(text).scheduler.max_num_seqs == 8  # type: ignore[union-attr]
@@ -255,8 +314,9 @@ def test_every_flag_is_told_once_by_what_it_does() -> None:
         "--enable-prefix-caching"
     )
     assert by_flags(text).notes == (
-        "engine_args set scheduler.max_num_seqs=64",
-        "engine_args --enable-prefix-caching: not modelled; every prompt is computed whole",
+        "engine_args set scheduler.max_num_seqs=64, scheduler.enable_prefix_caching=true",
+        "engine_args --enable-prefix-caching: of a request's own blocks after a preemption; "
+        "prefixes that requests share are not modelled",
         "engine_args not modelled, though they change times or memory: --enforce-eager",
         "engine_args without effect here: --port, --served-model-name",
         "engine_args not known here, and left out: --brand-new",

@@ -78,6 +78,24 @@ def test_what_cannot_be_derived_is_listed_at_once(tmp_path: Path) -> None:
     for key in FEW.keys() - {"name"}:
         assert any(line.startswith(f"gpu.{key}: is missing") for line in found)
     assert any("did you mean gpu.usd_per_hour?" in line for line in found)
+    assert not any(line.startswith("gpu.idle_w") for line in found)
+
+
+@pytest.mark.parametrize("value", [None, "much", float("nan"), -1.0])
+@pytest.mark.parametrize("key", ["max_w", "pcie_bytes_per_s"])
+def test_what_follows_from_a_wrong_figure_is_not_told(key: str, value: Any, tmp_path: Path) -> None:
+    said = {name: figure for name, figure in FEW.items() if name != "nvlink_bytes_per_s"}
+    said = said | {"pcie_bytes_per_s": 64e9, key: value}
+    with pytest.raises(ConfigError) as caught:
+        load(
+            "gpu=mine", *SMALL, config_dir=folder(tmp_path, {k: v for k, v in said.items() if v is not None})
+        )
+    paths = [problem.path for problem in caught.value.problems]
+    assert paths == [f"gpu.{key}"] or (key, value, paths) == (
+        "pcie_bytes_per_s",
+        None,
+        ["gpu.nvlink_bytes_per_s"],
+    )
 
 
 def test_a_figure_that_is_typed_wins_and_is_not_noted(tmp_path: Path) -> None:

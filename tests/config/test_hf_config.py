@@ -285,6 +285,10 @@ def test_a_path_that_leads_nowhere_is_told(path: str) -> None:
 @pytest.mark.parametrize(
     ("change", "line"),
     [
+        ({"hidden_size": float("nan")}, "model.hidden_size = nan: must be a whole number"),
+        ({"num_attention_heads": 0}, "model.num_attention_heads = 0: must be at least 1"),
+        ({"num_attention_heads": "32", "num_key_value_heads": None}, "model.num_attention_heads = '32'"),
+        ({"head_dim": "128"}, "model.head_dim = '128': must be a whole number"),
         ({"hidden_size": "wide"}, "model.hidden_size = 'wide': must be a whole number"),
         ({"num_hidden_layers": 0}, "model.num_hidden_layers = 0: must be at least 1"),
         ({"num_key_value_heads": 7}, "model.num_key_value_heads = 7: must divide"),
@@ -296,9 +300,20 @@ def test_what_is_wrong_with_a_field_of_a_file_names_the_file(
     change: dict[str, Any], line: str, tmp_path: Path
 ) -> None:
     path = write(tmp_path, LLAMA | change)
-    problem, *_ = faults(f"model.hf_config={path}")
+    (problem,) = faults(f"model.hf_config={path}")
     assert str(problem).startswith(line)
     assert str(problem).endswith(f"(from {path})")
+
+
+def test_a_width_that_the_heads_do_not_divide_needs_a_head_dim(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, {key: value for key, value in LLAMA.items() if key != "head_dim"} | {"hidden_size": 4097}
+    )
+    (problem,) = faults(f"model.hf_config={path}")
+    assert problem.message == "has no head_dim, and its hidden_size 4097 is no multiple of its 32 heads"
+    assert load(*EASY, f"model.hf_config={path}", "model.head_dim=128").model.head_dim == 128
+    given_there = write(tmp_path, LLAMA | {"hidden_size": 4097, "head_dim": 128})
+    assert load(*EASY, f"model.hf_config={given_there}").model.hidden_size == 4097
 
 
 def test_nvidias_file_beside_it_tells_the_quantisation(tmp_path: Path) -> None:

@@ -153,5 +153,24 @@ def test_any_text_is_a_log(text: str) -> None:
 @pytest.mark.parametrize("value", ["-0.36", "x", "1.2.3", "1e999", ""])
 def test_a_figure_that_is_none_is_left_out(value: str) -> None:
     log = read(f"Available KV cache memory: {value} GiB")
-    assert log.kv_gib in (None, -0.36)
+    assert log.kv_gib is None
     assert of_lines([f"GPU KV cache size: {'9' * 400} tokens"]) == EngineLog()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Available KV cache memory: -0.36 GiB",
+        "GPU KV cache size: 0 tokens",
+        "# GPU blocks: 0, # CPU blocks: 2048",
+        "Maximum concurrency for 0 tokens per request",
+        f"GPU KV cache size: {'9' * 23} tokens",
+    ],
+)
+def test_a_line_that_says_what_cannot_be_is_refused(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "engine.log"
+    path.write_text(f"{V0_10}{line}\n")
+    with pytest.raises(ConfigError, match="says what no engine can have") as caught:
+        read_log(path)
+    (problem,) = caught.value.problems
+    assert str(problem.value) in line

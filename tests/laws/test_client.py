@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from math import isnan
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servesim.engine.clock import EARLY_S
-from servesim.engine.log import COMPLETED
+from servesim.engine.log import COMPLETED, RUNNING
 from servesim.workload.arrivals import ClosedLoop
 from servesim.workload.client import Client
 from tests.costs import constant_step
@@ -76,7 +77,7 @@ def test_no_more_than_the_limit_are_unanswered_and_all_end(kind: str, data: st.D
     users = data.draw(st.sampled_from((None, ClosedLoop(limit, 0.03, 0.01))))
     run = served(case, Client(None if users else limit, api_time_s=api_time_s), users)
     assert [row["request_id"] for row in run.by_id] == list(range(len(case.traffic)))
-    assert run.client.remaining() == run.client.held == run.cluster.unfinished == 0
+    assert run.client.remaining() == len(run.client.held_due_s) == run.cluster.unfinished == 0
     assert most_unanswered(run) <= limit
     rows = run.by_id
     assert all(a["sent_s"] <= b["sent_s"] + 2 * EARLY_S for a, b in pairwise(rows))
@@ -113,14 +114,48 @@ def test_what_is_held_back_is_sent_when_an_answer_makes_room(kind: str, data: st
 @settings(max_examples=40)
 @given(data=st.data())
 def test_a_horizon_loses_no_request_of_a_client(kind: str, data: st.DataObject) -> None:
-    """Each is written down, or is held back in the client, or has not come to the cluster."""
+    """Each is written down, or is held back in the client, or its time has not come."""
     case, limit = data.draw(cases(kind)), data.draw(LIMITS)
     client = Client(limit, api_time_s=data.draw(API_TIMES_S))
     horizon_s = data.draw(st.sampled_from((1e-9, 0.01, 0.0233, 0.05, 0.2, 1.0)))
     users = data.draw(st.sampled_from((None, ClosedLoop(limit), ClosedLoop(limit, 0.03, 0.01))))
     run = served(case, replace(client, max_concurrency=None) if users else client, users, horizon_s=horizon_s)
     assert len(run.requests) == run.cluster.injected
-    assert len(run.requests) + run.client.held + run.client.remaining() == len(case.traffic)
+    assert len(run.requests) + len(run.client.held_due_s) + run.client.remaining() == len(case.traffic)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_whatever_is_due_by_the_horizon_is_injected_or_held(kind: str, data: st.DataObject) -> None:
+    """One that is still on its way to the router runs, and nothing of it has happened but its sending."""
+    case, limit = data.draw(cases(kind)), data.draw(st.one_of(st.none(), LIMITS))
+    horizon_s = data.draw(st.sampled_from((0.0, 1e-9, 0.01, 0.0233, 0.05, 0.2, 1.0)))
+    api_time_s = data.draw(API_TIMES_S)
+    run = served(case, Client(limit, api_time_s=api_time_s), horizon_s=horizon_s)
+    due = sum(due_s - EARLY_S <= horizon_s for due_s, *_ in case.traffic)
+    assert run.cluster.injected + len(run.client.held_due_s) == due
+    assert run.client.remaining() == len(case.traffic) - due
+    for row in run.requests:
+        if isnan(row["arrived_s"]):
+            assert row["status"] == RUNNING
+            assert row["sent_s"] - EARLY_S <= horizon_s < row["sent_s"] + api_time_s
+            assert row["generated"] == 0
+            assert isnan(row["queue_s"])
+
+
+@pytest.mark.parametrize("users", [None, ClosedLoop(3), ClosedLoop(4, ramp_up_s=0.01)])
+@pytest.mark.parametrize("limit", [None, 2])
+def test_api_time_beyond_the_horizon_leaves_all_that_was_sent_on_its_way(
+    users: ClosedLoop | None, limit: int | None
+) -> None:
+    """Three users or more, or six requests at 0, of which a semaphore lets two go."""
+    case = Case(service=STEADY, traffic=((0.0, 1, 2),) * 6)
+    client = Client(None if users else limit, api_time_s=5.0)
+    run = served(case, client, users, horizon_s=4.0)
+    sent = users.concurrency if users else limit or 6
+    assert [(row["status"], row["sent_s"] < 0.01) for row in run.requests] == [(RUNNING, True)] * sent
+    assert (run.cluster.injected, run.leaps) == (sent, [])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -255,7 +255,7 @@ def draw_sending(random: Random, step_s: float) -> Sending:
     """Draw a client: a semaphore or users, and times that often are as long as steps."""
     api_time_s = random.choice((0.0, 0.0, 0.5 * EARLY_S, 0.3, 1.0, 2.7)) * step_s
     if random.random() < 0.5:
-        return Sending(random.choice((1, 2, 3, 8, 100)), api_time_s)
+        return Sending(random.choice((1, 2, 3, 8, 100, None)), api_time_s)
     return Sending(
         api_time_s=api_time_s,
         users=random.choice((1, 2, 3, 8, 40)),

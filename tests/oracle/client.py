@@ -43,6 +43,7 @@ class Client:
         self.deliver = deliver
         self.unsent: list[Job] = []
         self.waiting: list[Job] = []
+        self.on_the_way: list[Job] = []
         self.unanswered = 0
         self.answers: list[tuple[float, tuple[int, int]]] = []
         self.ties = 0
@@ -85,9 +86,15 @@ class Client:
         job.arrived_s = sent_s + self.sending.api_time_s
         seen_s = job.arrived_s - EARLY_S
         if seen_s > now:
-            self.at(seen_s, partial(self.deliver, job, seen_s))
+            self.on_the_way.append(job)
+            self.at(seen_s, partial(self.arrive, job, seen_s))
         else:
             self.deliver(job, now)
+
+    def arrive(self, job: Job, now: float) -> None:
+        """Let a request that was under way arrive."""
+        self.on_the_way.remove(job)
+        self.deliver(job, now)
 
     def answered(self, job: Job, now: float) -> None:
         """Hear of an answer: it leaves room for the first that waits, or its user goes on."""

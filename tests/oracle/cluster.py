@@ -27,6 +27,8 @@ class Run:
     finished: list[Job] = field(default_factory=list)
     """In the order of finishing."""
     dropped: list[Job] = field(default_factory=list)
+    on_the_way: list[Job] = field(default_factory=list)
+    """Sent, and not arrived by the horizon."""
     steps: list[Step] = field(default_factory=list)
     """Replica by replica, each replica's in order; a step that the horizon has cut is left out."""
     free: list[int] = field(default_factory=list)
@@ -63,6 +65,7 @@ class Cluster:
             else:
                 replica.boundary(next_s)
         self.run.ties += self.client.ties
+        self.run.on_the_way = self.client.on_the_way
         for replica in replicas:
             self.run.steps += replica.steps[:-1] if replica.computing else replica.steps
             self.run.free.append(replica.free)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from math import isclose, isnan
 
+import pytest
+
 from servesim.engine.log import COMPLETED, DROPPED, QUEUED, RUNNING
 from tests.oracle import cluster
 from tests.oracle.job import Job
@@ -24,7 +26,9 @@ def assert_equal(got: Run, want: cluster.Run) -> None:
     dropped = [row["request_id"] for row in got.requests if row["status"] == DROPPED]
     assert dropped == [job.id for job in want.dropped]
     _assert_same_order(got.completed, want.finished)
-    served = [row for row in got.by_id if row["status"] != DROPPED]
+    on_the_way = {row["request_id"]: row["sent_s"] for row in got.requests if isnan(row["arrived_s"])}
+    assert on_the_way == {job.id: pytest.approx(job.sent_s, rel=RELATIVE) for job in want.on_the_way}
+    served = [row for row in got.by_id if row["status"] != DROPPED and not isnan(row["arrived_s"])]
     for row, job in zip(served, sorted(want.taken, key=lambda job: job.id), strict=True):
         _assert_same_request(row, job)
     for replica in range(len(want.free)):

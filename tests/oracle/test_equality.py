@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings, target
 from hypothesis import strategies as st
 
 from tests.oracle.cases import DRAWS, WITH_CLIENT, Case
+from tests.oracle.client import EARLY_S
 from tests.oracle.cluster import Run
 from tests.oracle.compare import assert_blocks_returned, assert_equal
 from tests.oracle.leap import leap
@@ -112,24 +113,32 @@ def test_random_cases(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", WITH_CLIENT)
 def test_a_client_that_waits_for_answers_is_the_same_in_both(kind: str) -> None:
-    """A semaphore or users who ramp up and think, API time, and a horizon in every third case."""
+    """A semaphore or users who ramp up and think, API time, and horizons in every third case.
+
+    One beside a step, and one while a request is on its way to the router.
+    """
     reached: Counter[str] = Counter()
     for seed in range(200):
         random = Random(seed)
         case = WITH_CLIENT[kind](random)
         run = hold_equal(case)
-        steps = run.steps
-        if seed % 3 == 0 and steps:
-            horizon_s = random.choice(steps).start_s + random.choice((-1e-6, 3e-7, 1e-3))
-            cut = case.simulate(horizon_s)
-            if not cut.ties:
-                assert_equal(leap(case, horizon_s), cut)
+        if seed % 3 == 0 and run.steps:
+            step, job = random.choice(run.steps), random.choice(run.taken)
+            horizons_s = [step.start_s + random.choice((-1e-6, 3e-7, 1e-3))]
+            if case.sending.api_time_s > EARLY_S:
+                horizons_s.append(job.sent_s + 0.45 * case.sending.api_time_s)
+            for horizon_s in horizons_s:
+                cut = case.simulate(horizon_s)
+                if not cut.ties:
+                    assert_equal(leap(case, horizon_s), cut)
+                reached["on the way"] += len(cut.on_the_way)
         reached["ties"] += run.ties > 0
         reached["held"] += sum(job.sent_s > job.due_s for job in run.taken)
         reached["closed loops"] += case.sending.users is not None
     assert reached["ties"] < 60, reached
     assert reached["held"] > 500, reached
     assert reached["closed loops"] > 60, reached
+    assert reached["on the way"] > 20, reached
 
 
 @pytest.mark.parametrize("kind", WITH_CLIENT)

@@ -122,7 +122,7 @@ def facts(injected: int, **known: Any) -> Facts:
     """Return the facts of an open-loop run without anything special."""
     plain = {
         "warmup": 0,
-        "client_queued": 0,
+        "held_due_s": (),
         "not_sent": 0,
         "length_capped": 0,
         "zero_output_rows": 0,

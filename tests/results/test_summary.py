@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from servesim.cost.power import BoardPower
-from servesim.engine.log import DROPPED, PROMPT_TOO_LONG, RUNNING
+from servesim.engine.log import COMPLETED, DROPPED, PROMPT_TOO_LONG, RUNNING
 from servesim.results.pricing import Pricing
 from servesim.results.records import Records
 from servesim.results.result import Result
@@ -353,6 +355,60 @@ def test_one_request_of_one_token() -> None:
     assert got["duration_s"] == 0.25
 
 
+def test_what_the_client_holds_back_at_the_horizon_was_asked_for() -> None:
+    """Two good requests of 0 s and 1 s, and two due at 2 s and 3 s that were never sent: half are good.
+
+    Four requests in 3 s are offered; tokens are those of the two that were sent.
+    """
+    rows = [request(float(i), i + 0.1, i + 0.2, input_tokens=10, output_tokens=4) for i in range(2)]
+    got = summary(records(rows), facts=facts(2, horizon_s=4.0, held_due_s=(2.0, 3.0)))
+    assert got["traffic"] == {
+        "requests": 4,
+        "offered_per_s": 1.0,
+        "input_tokens": 10.0,
+        "output_tokens": 4.0,
+    }
+    assert (got["accounting"]["injected"], got["accounting"]["client_queued"]) == (2, 2)
+    assert got["accounting"]["clean"] is False
+    goodput = got["goodput"]
+    assert (goodput["judged"], goodput["cut"], goodput["attainment"]) == (4, 2, 0.5)
+    assert goodput["requests_per_s"] == got["throughput"]["requests_per_s"] == 2 / 1.2
+
+
+LIVES = st.tuples(
+    st.floats(0.0, 20.0),
+    st.floats(0.01, 5.0),
+    st.floats(0.0, 10.0),
+    st.sampled_from((COMPLETED, RUNNING, None)),
+)
+
+
+@given(st.lists(LIVES, min_size=1, max_size=40), st.booleans(), st.floats(0.1, 8.0))
+def test_goodput_is_never_above_throughput_and_attainment_never_above_1(
+    lives: list[tuple[float, float, float, int | None]], steady: bool, limit_s: float
+) -> None:
+    """Whatever ended in the window, of a whole run, a cut one or a steady part, and was sent before it."""
+    rows = [
+        waiting(sent_s, request_id=number)
+        if status is None
+        else request(sent_s, sent_s + ttft_s, sent_s + ttft_s + rest_s, request_id=number)
+        if status == COMPLETED
+        else request(sent_s, sent_s + ttft_s, status=RUNNING, generated=1, request_id=number)
+        for number, (sent_s, ttft_s, rest_s, status) in enumerate(lives)
+    ]
+    got = summary(
+        records(rows), facts=facts(len(rows), horizon_s=36.0), steady=steady, slo=Slo(ttft_s=limit_s)
+    )
+    good, done = got["goodput"], got["throughput"]["requests_per_s"]
+    assert good["attainment"] is None or 0 <= good["attainment"] <= 1
+    assert (good["requests_per_s"] is None) == (done is None)
+    assert done is None or 0 <= good["requests_per_s"] <= done
+    everything = summary(
+        records(rows), facts=facts(len(rows), horizon_s=36.0), steady=steady, slo=Slo(e2e_s=99)
+    )
+    assert everything["goodput"]["requests_per_s"] == everything["throughput"]["requests_per_s"]
+
+
 # ---- steady
 
 
@@ -396,12 +452,16 @@ def test_a_prompt_counts_when_it_has_been_read_and_a_request_when_it_is_done() -
 
 
 def test_a_steady_summary_leaves_out_the_warm_up() -> None:
-    """TTFT is 8 s for the first 20 of 100 requests and 1 s for the others; all of them are good enough."""
+    """TTFT is 8 s for the first 20 of 100 requests and 1 s for the others; all of them are good enough.
+
+    From 20 s to 99 s those end that were sent from 12 s to 90 s.
+    """
     rows = [request(float(i), i + (8.0 if i < 20 else 1.0), i + 9.0, request_id=i) for i in range(100)]
     got = summary(records(rows), steady=True, slo=Slo(e2e_s=9.0))
     assert got["warmup_cut_s"] == 20.0
     assert got["goodput"]["attainment"] == 1.0
-    assert got["goodput"]["requests_per_s"] == 80 / 79
+    assert got["goodput"]["judged"] == 80
+    assert got["goodput"]["requests_per_s"] == got["throughput"]["requests_per_s"] == 1.0
     assert got["latency"]["ttft_s"]["max"] == 1.0
     assert got["latency"]["ttft_s"]["n"] == 80
     assert summary(records(rows))["latency"]["ttft_s"]["max"] == 8.0

@@ -187,6 +187,8 @@ def test_a_dialect_takes_the_place_of_the_plain_latencies_with_its_definitions()
     shown = (ttft[name] for name in ("avg", "min", "max", "p99", "p90", "p50", "std"))
     assert row(printed, "time_to_first_token (ms)") == [number(value) for value in shown]
     assert "TPOT (ms)" not in printed
+    lines = [line.split("  ")[0] for line in printed.splitlines()]
+    assert lines.index("Definitions") > lines.index("Notes")
     for name, said in summary["metrics"]["definitions"].items():
         assert f"{name}: {said['meaning']}" in unwrapped(printed)
         assert f"({said['unit']})" in printed

@@ -26,6 +26,11 @@ _AS_THEY_STAND = (
     "num_attention_heads",
     "vocab_size",
 )
+#: What follows from which fields, where a file leaves it out.
+_SOURCES = {
+    "head_dim": ("model.hidden_size", "model.num_attention_heads"),
+    "num_key_value_heads": ("model.num_attention_heads",),
+}
 
 
 class Described(NamedTuple):
@@ -49,10 +54,13 @@ def lay_model(layers: Layers) -> None:
         layers.problems.append(Problem(KEY, str(given), said))
         return
     found = described(_with_quantisation(said, path), name_of(path, said))
-    layers.problems += [Problem(KEY, str(given), message) for message in found.problems]
+    text = _text_of(said)[0]
+    undivided = _undivided(text) if found.fields and "model.head_dim" not in layers.typed else ()
+    layers.problems += [Problem(KEY, str(given), message) for message in (*found.problems, *undivided)]
     layers.notes += [f"{path}: {note}" for note in found.notes]
     for name, value in found.fields.items():
-        layers.lay(f"model.{name}", value, f"from {path}")
+        sources = () if text.get(name) is not None else _SOURCES.get(name, ())
+        layers.lay(f"model.{name}", value, f"from {path}", sources)
 
 
 def file_of(path: Path) -> Path:
@@ -168,6 +176,15 @@ def _heads(text: Mapping[str, Any]) -> dict[str, Any]:
         size = hidden // heads
     kv_heads = text.get("num_key_value_heads")
     return {"num_key_value_heads": heads if kv_heads is None else kv_heads, "head_dim": size}
+
+
+def _undivided(text: Mapping[str, Any]) -> Iterator[str]:
+    """Yield that heads have no size, where it is left out and does not follow from the width."""
+    heads, hidden = text.get("num_attention_heads"), text.get("hidden_size")
+    if text.get("head_dim") is not None or not (isinstance(heads, int) and isinstance(hidden, int)):
+        return
+    if heads > 0 and hidden % heads:
+        yield f"has no head_dim, and its hidden_size {hidden} is no multiple of its {heads} heads"
 
 
 def _bias(family: Family, text: Mapping[str, Any]) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,11 +60,15 @@ class Flag(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The flags that were given, by name, what is wrong with the rest, and the files they are from."""
+    """The flags that were given, by name, what is wrong with the rest, and the files they are from.
+
+    ``repeated`` are flags that were given before another one of their name, which counts instead.
+    """
 
     flags: dict[str, Flag]
     problems: list[Problem]
     files: tuple[str, ...]
+    repeated: tuple[str, ...] = ()
 
 
 def read_arguments(given: str) -> Given:
@@ -80,12 +85,25 @@ def read_arguments(given: str) -> Given:
     except ValueError as error:
         return Given({}, [Problem(KEY, given, f"is no command line: {error}")], ())
     found: list[Problem] = []
-    flags = {flag.name: flag for flag in _flags(_after_the_command(words), found)}
+    flags, repeated = _by_name(_flags(_after_the_command(words), found))
     config = flags.pop("config", None)
     if config is None:
-        return Given(flags, found, ())
+        return Given(flags, found, (), repeated)
     beside = _of_file(Path(str(config.value)).expanduser())
-    return Given({**beside.flags, **flags}, [*found, *beside.problems], beside.files)
+    repeated += beside.repeated
+    return Given({**beside.flags, **flags}, [*found, *beside.problems], beside.files, repeated)
+
+
+def _by_name(flags: Iterable[Flag]) -> tuple[dict[str, Flag], tuple[str, ...]]:
+    """Return the last flag of each name, as argparse does, and those before it that say something else."""
+    last: dict[str, Flag] = {}
+    repeated = []
+    for flag in flags:
+        earlier = last.get(flag.name)
+        if earlier is not None and earlier.value != flag.value:
+            repeated.append(f"{earlier.written} before {flag.written}")
+        last[flag.name] = flag
+    return last, tuple(repeated)
 
 
 def _after_the_command(words: Sequence[str]) -> Sequence[str]:
@@ -132,12 +150,16 @@ def _values(name: str, rest: list[str]) -> list[str]:
 
 
 def _flag(name: str, values: Sequence[str], typed: str) -> Flag:
+    """Return a flag of a command line, whose value may be several words or none."""
+    return _switched(name, True if not values else values[0] if len(values) == 1 else list(values), typed)
+
+
+def _switched(name: str, value: Any, typed: str) -> Flag:
     """Return a flag; ``--no-x`` is x, switched off, and ``--x.key`` speaks of x."""
-    value: Any = True if not values else values[0] if len(values) == 1 else list(values)
-    if name.startswith("no_") and value is True:
-        return Flag(name.removeprefix("no_"), False, typed)
     if isinstance(value, str) and value.lower() in ("true", "false"):
         value = value.lower() == "true"
+    if name.startswith("no_") and isinstance(value, bool):
+        return Flag(name.removeprefix("no_"), not value, typed)
     return Flag(name, value, typed)
 
 
@@ -162,16 +184,19 @@ def _of_file(path: Path) -> Given:
         return Given({}, [Problem(KEY, str(path), message)], files)
 
     try:
-        said = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        said, root = yaml.safe_load(text), yaml.compose(text, yaml.SafeLoader)
     except OSError as error:
         return wrong(f"cannot be read: {error.strerror or error}")
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         return wrong(f"is not YAML: {' '.join(str(error).split())}")
     if not isinstance(said, Mapping):
         return wrong("is no configuration of vLLM: it must be names of flags with values")
-    flags = (
-        Flag(_name(str(key)), value, f"--{str(key).replace('_', '-')}")
+    flags, differing = _by_name(
+        _switched(_name(str(key)), value, f"--{str(key).replace('_', '-')}")
         for key, value in said.items()
         if value is not None
     )
-    return Given({flag.name: flag for flag in flags}, [], files)
+    keys = Counter(str(key.value) for key, _ in root.value)
+    repeated = (f"{key} in {path}, {count} times" for key, count in keys.items() if count > 1)
+    return Given(flags, [], files, (*repeated, *differing))

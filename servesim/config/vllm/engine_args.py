@@ -14,17 +14,11 @@ from servesim.config.hf.quantisation import Unknown, method_weights
 from servesim.config.layers import Layers
 from servesim.config.names import is_slip, nearest
 from servesim.config.vllm.arguments import KEY, Flag, Given, read_arguments
-from servesim.config.vllm.flags import OFF, OPERATIONAL, REFUSED, RULES, TIMED, default_steps
+from servesim.config.vllm.flags import OFF, OPERATIONAL, REFUSED, RULES, TIMED, default_steps, switch
 from servesim.config.vllm.models import known_model
 
-_READ_HERE = (
-    "model",
-    "hf_config_path",
-    "quantization",
-    "dtype",
-    "data_parallel_size",
-    "enable_prefix_caching",
-)
+_READ_HERE = ("model", "hf_config_path", "quantization", "dtype", "data_parallel_size")
+_CACHING = "enable_prefix_caching"
 #: Dtypes of 16 bits, or left to the checkpoint: as they are modelled.
 _HALF = ("auto", "bfloat16", "float16", "half")
 
@@ -36,7 +30,7 @@ class EngineArgs:
         given = layers.values.get(KEY)
         self._layers, self._folders = layers, folders
         read = read_arguments(given) if isinstance(given, str) else Given({}, [], ())
-        self._flags = read.flags
+        self._flags, self._repeated = read.flags, read.repeated
         self._set: list[str] = []
         self._outdone: list[str] = []
         layers.problems += read.problems
@@ -79,10 +73,10 @@ class EngineArgs:
     def _follow(self, flag: Flag) -> None:
         """Set the key that a flag stands for."""
         rule = RULES[flag.name]
-        if flag.value in ("None", "none"):
+        if flag.value in ("None", "none") or (flag.name == _CACHING and not self._caches):
             return
         try:
-            if flag.value is True and rule.key != "scheduler.enable_chunked_prefill":
+            if flag.value is True and rule.read is not switch:
                 raise ValueError("needs a value")
             value = rule.read(flag.value)
         except ValueError as error:
@@ -143,13 +137,13 @@ class EngineArgs:
     def _notes(self) -> Iterator[str]:
         """Yield what became of the flags."""
         flags = self._flags
-        caching = flags.get("enable_prefix_caching")
         if self._set:
             yield f"set {', '.join(self._set)}"
+        if self._repeated:
+            yield f"say twice, of which the last counts: {', '.join(self._repeated)}"
         if self._outdone:
             yield f"outdone by the keys beside them: {', '.join(dict.fromkeys(self._outdone))}"
-        if caching is not None and caching.value is not False:
-            yield f"{caching.typed}: not modelled; every prompt is computed whole"
+        yield from self._on_caching()
         yield from self._left_open()
         timed = [flag for flag in flags.values() if flag.name in TIMED and flag.value is not False]
         if timed:
@@ -160,6 +154,21 @@ class EngineArgs:
         unknown = [flag for flag in flags.values() if not self._is_known(flag.name) and not _meant(flag.name)]
         if unknown:
             yield f"not known here, and left out: {_listed(unknown)}"
+
+    @property
+    def _caches(self) -> bool:
+        """Whether the scheduler is one that can cache prefixes."""
+        scheduler = self._layers.values.get("scheduler")
+        return isinstance(scheduler, Mapping) and _CACHING in scheduler
+
+    def _on_caching(self) -> Iterator[str]:
+        """Yield what prefix caching comes to here, where the flags speak of it."""
+        flag = self._flags.get(_CACHING)
+        if flag is not None and not self._caches:
+            yield f"{flag.typed}: without effect, as static batching caches no prefixes"
+        elif flag is not None and flag.value is True:
+            shared = "prefixes that requests share are not modelled"
+            yield f"{flag.typed}: of a request's own blocks after a preemption; {shared}"
 
     def _left_open(self) -> Iterator[str]:
         """Yield what vLLM would choose in another way, where neither flags nor keys say it."""

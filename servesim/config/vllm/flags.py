@@ -91,6 +91,7 @@ RULES: Mapping[str, Rule] = {
     "gpu_memory_utilization": Rule("scheduler.gpu_memory_utilization", number),
     "block_size": Rule("scheduler.block_size", whole),
     "enable_chunked_prefill": Rule("scheduler.enable_chunked_prefill", switch),
+    "enable_prefix_caching": Rule("scheduler.enable_prefix_caching", switch),
     "kv_cache_dtype": Rule("scheduler.kv_cache_dtype", kv_dtype),
     "num_gpu_blocks_override": Rule("scheduler.num_gpu_blocks_override", whole),
 }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from math import ceil, isfinite
+from dataclasses import dataclass, field
+from math import ceil, inf, isfinite
 from pathlib import Path
 
-from servesim.check import ConfigError, Problem
+from servesim.check import MOST_BYTES, ConfigError, Problem
 
 #: Sequences that colour a terminal, which logs may be full of.
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -37,6 +37,8 @@ _WORDS = ("GiB", " GB", "blocks", "tokens", "LLM engine")
 _VERSION = re.compile(r"LLM engine \(v?([^)\s]+)\)")
 #: Of these the largest decides where several processes tell: the rest is what is left.
 _LARGEST = frozenset({"weights_gib", "activations_gib", "runtime_gib", "graphs_gib", "tensor_parallel_size"})
+#: The least of figures that the comparison rests on: a line that says less cannot be read.
+_LEAST = {"kv_gib": 0, "blocks": 1, "tokens": 1, "max_model_len": 1, "tensor_parallel_size": 1}
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class EngineLog:
     """Terms of the memory of one GPU in GiB, and what was left for KV; None where the log does not say.
 
     Of several engines, or processes of one, it is the least room that is told; ``engines`` tells how many
-    engines there are.
+    engines there are, ``unread`` what it says that no engine can have.
     """
 
     weights_gib: float | None = None
@@ -61,6 +63,7 @@ class EngineLog:
     overridden: float | None = None
     version: str | None = None
     engines: int = 1
+    unread: tuple[str, ...] = field(default=(), compare=False)
 
     def kv_blocks(self, block_size: int) -> int | None:
         """Return how many KV blocks there are, of the size that the engine has.
@@ -81,13 +84,16 @@ def read_log(path: Path) -> EngineLog:
     """Return what a log says.
 
     Raises:
-        ConfigError: it cannot be read, or says nothing of memory.
+        ConfigError: it cannot be read, says what cannot be, or nothing of memory.
     """
     try:
         with path.expanduser().open(encoding="utf-8", errors="replace") as lines:
             found = of_lines(lines)
     except OSError as error:
         raise ConfigError([Problem("--vllm-log", str(path), error.strerror or str(error))]) from error
+    if found.unread:
+        message = "says what no engine can have"
+        raise ConfigError([Problem(f"--vllm-log {path}", said, message) for said in found.unread])
     if found.kv_gib is None and found.kv_blocks(1) is None:
         message = 'says nothing of a KV cache, such as "GPU KV cache size: 123,456 tokens"'
         raise ConfigError([Problem("--vllm-log", str(path), message)])
@@ -97,13 +103,17 @@ def read_log(path: Path) -> EngineLog:
 def of_lines(lines: Iterable[str]) -> EngineLog:
     """Return what the lines of a log say."""
     values: dict[str, list[float]] = {}
-    engines, version = [], None
+    engines, unread, version = [], list[str](), None
     for line in lines:
         if not any(word in line for word in _WORDS):
             continue
         plain = _COLOURS.sub("", line)
         for name, pattern in _PATTERNS.items():
-            if (match := pattern.search(plain)) and (value := _number(match)) is not None:
+            match = pattern.search(plain)
+            value = _number(name, match) if match else None
+            if match and value is None and name in _LEAST:
+                unread.append(match[0])
+            if value is not None:
                 values.setdefault(name, []).append(value)
                 if name in ("tokens", "blocks"):
                     engine = _ENGINE.search(plain)
@@ -111,13 +121,14 @@ def of_lines(lines: Iterable[str]) -> EngineLog:
         match = _VERSION.search(plain)
         version = match[1] if match else version
     least = {name: (max if name in _LARGEST else min)(each) for name, each in values.items()}
-    return EngineLog(**least, version=version, engines=max(len(set(engines)), 1))
+    return EngineLog(**least, version=version, engines=max(len(set(engines)), 1), unread=tuple(unread))
 
 
-def _number(match: re.Match[str]) -> float | None:
+def _number(name: str, match: re.Match[str]) -> float | None:
+    """Return a figure; None where it is none, or none that an engine can have."""
     text = next(group for group in match.groups() if group is not None)
     try:
         value = float(text.replace(",", "").rstrip(";."))
     except ValueError:
         return None
-    return value if isfinite(value) else None
+    return value if isfinite(value) and _LEAST.get(name, -inf) <= value <= MOST_BYTES else None

@@ -13,7 +13,7 @@ import pandas as pd
 
 from servesim.check import ConfigError, Problem
 from servesim.report.frontier.drawing import Sweep
-from servesim.report.run.shape import summary_problems, table_problems
+from servesim.report.run.shape import summary_problems, table_problems, without_requests
 from servesim.sweeps.flat import flatten
 from servesim.sweeps.study import Study
 from servesim.sweeps.sweep import STUDY
@@ -26,7 +26,7 @@ SUMMARY, REQUESTS = "summary.json", "requests.parquet"
 
 @dataclass(frozen=True)
 class Loaded:
-    """A sweep, and of each of its rows the requests that its figures speak of, if the files have them."""
+    """A sweep, and the requests of each of its rows, if the files have them."""
 
     sweep: Sweep
     requests: Sequence[pd.DataFrame] = field(default=())
@@ -75,7 +75,7 @@ def _readable(read: Callable[[Path], Part], path: Path, wrong: list[Problem]) ->
 
 
 def _run(path: Path) -> tuple[Mapping[str, Any], pd.DataFrame]:
-    """Return the summary of a run and the requests that it speaks of.
+    """Return the summary of a run and its requests.
 
     Raises:
         ConfigError: they are not as a run of this version leaves them.
@@ -88,9 +88,9 @@ def _run(path: Path) -> tuple[Mapping[str, Any], pd.DataFrame]:
             for each in table_problems("requests", pd.read_parquet(requests))
         ),
     ]
-    if said:
+    if said or (said := list(without_requests(summary, path))):
         raise ConfigError(said)
-    return summary, _judged_part(pd.read_parquet(requests), summary)
+    return summary, pd.read_parquet(requests)
 
 
 def _name(path: Path, folder: Path) -> str:
@@ -111,7 +111,7 @@ def _sweep(path: Path) -> Sweep:
 def _runs(runs: Sequence[tuple[Path, tuple[Mapping[str, Any], pd.DataFrame]]], folder: Path) -> Loaded:
     """Return runs as a sweep with a variant for each."""
     rows, requests = [], []
-    for number, (path, (summary, judged)) in enumerate(runs):
+    for number, (path, (summary, sent)) in enumerate(runs):
         rows.append(
             {
                 "point": number,
@@ -124,13 +124,5 @@ def _runs(runs: Sequence[tuple[Path, tuple[Mapping[str, Any], pd.DataFrame]]], f
                 **flatten(summary),
             }
         )
-        requests.append(judged)
+        requests.append(sent)
     return Loaded(Sweep(pd.DataFrame(rows), "runs"), requests)
-
-
-def _judged_part(requests: pd.DataFrame, summary: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the requests that a summary speaks of: those sent in its window."""
-    if not summary["scenario"]["steady"]:
-        return requests
-    start_s = summary["warmup_cut_s"]
-    return requests[requests.sent_s.between(start_s, start_s + summary["window_s"])]

@@ -4,7 +4,9 @@ A price is exact: the table has the GPU hours of every point. Of latencies it ha
 request, so that the share of requests within other limits is known within bounds: a value between two
 percentiles stands for a count of requests between their ranks. Of several limits, at least as many requests
 meet all as if no request missed two of them (Boole's inequality), and at most as many as meet the
-strictest. Of a run whose requests are at hand, the share is exact.
+strictest. The rate of good requests is that share of the rate at which requests are done; in a steady part,
+those that end in it are taken to be like those sent in it. Of a run whose requests are at hand, both are
+exact.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from servesim.check import listed
 from servesim.results.statistics import PERCENTILES
@@ -39,6 +42,7 @@ _COSTS = (
 )
 
 Row = Mapping[Any, Any]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ def judged(table: pd.DataFrame, judge: Judge, requests: Sequence[pd.DataFrame] =
     Args:
         table: one row per point, as ``sweep.parquet`` has it.
         judge: what to judge by.
-        requests: the requests that the figures of each row speak of, where they are at hand.
+        requests: all requests of the run of each row, where they are at hand.
 
     """
     rows = table.to_dict("records")
@@ -117,51 +121,61 @@ def _price(row: Row, usd_per_gpu_hour: float | None) -> dict[str, object]:
 
 def _verdict(row: Row, judge: Judge, requests: pd.DataFrame | None) -> dict[str, object]:
     """Return the goodput of a point, between its bounds; nothing of a point without figures."""
-    sent, window_s = _sent(row), _number(row.get("window_s"))
-    if np.isnan(sent):
+    asked, window_s = _number(row.get("goodput.judged")), _number(row.get("window_s"))
+    if not asked > 0:
         return {}
     limits = _limits(row) | {name: inf if limit is None else limit for name, limit in judge.limits.items()}
-    asks = any(limit < inf for limit in limits.values())
-    counts = np.array(_counts(row, limits, requests) if asks else (np.nan, np.nan))
+    if not any(limit < inf for limit in limits.values()):
+        shares = rates = np.array((np.nan, np.nan))
+    elif requests is None:
+        shares, rates = _between(row, limits)
+    else:
+        sent, done = _good(row, limits, requests)
+        shares, rates = np.full(2, sent / asked), np.full(2, _ratio(done, window_s))
     gpus = _number(row.get("cost.gpu_hours")) * 3600 / window_s
     said: dict[str, object] = {
         f"goodput.limits.{name}": limit if limit < inf else np.nan for name, limit in limits.items()
     }
-    for name, per in ((ATTAINMENT, sent), (GOOD, window_s), (PER_GPU, window_s * gpus)):
-        least, most = counts / per
+    for name, (least, most) in ((ATTAINMENT, shares), (GOOD, rates), (PER_GPU, rates / gpus)):
         said |= {name: (least + most) / 2, f"{name}{LEAST}": least, f"{name}{MOST}": most}
-    least, most = counts / sent
+    least, most = shares
     return said | {
         "goodput.target": judge.target,
         MET: True if least >= judge.target else False if most < judge.target else None,
     }
 
 
-def _sent(row: Row) -> float:
-    """Return how many requests the attainment of a point is a share of; NaN where it cannot be told."""
-    attainment = _number(row.get(ATTAINMENT))
-    if attainment > 0:
-        return round(_number(row.get(GOOD)) * _number(row.get("window_s")) / attainment)
-    return _number(row.get("latency.ttft_s.n")) if row["status"] == "clean" else np.nan
+def _good(row: Row, limits: Mapping[str, float], requests: pd.DataFrame) -> tuple[int, int]:
+    """Return how many requests sent in the window meet all limits, and how many that were done in it."""
+    good = requests["e2e_s"].notna()
+    for name, limit in limits.items():
+        good &= requests[name].fillna(0.0) <= limit
+    start_s = _number(row.get("warmup_cut_s"))
+    if np.isnan(start_s):
+        return int(good.sum()), int(good.sum())
+    end_s, done_s = start_s + _number(row["window_s"]), requests["sent_s"] + requests["e2e_s"]
+    done = (done_s > start_s) & (done_s <= end_s)
+    return int((good & requests["sent_s"].between(start_s, end_s)).sum()), int((good & done).sum())
 
 
-def _counts(row: Row, limits: Mapping[str, float], requests: pd.DataFrame | None) -> tuple[float, float]:
-    """Return how many requests of a point meet all limits, at least and at most."""
-    if requests is not None:
-        good = requests["e2e_s"].notna()
-        for name, limit in limits.items():
-            good &= requests[name].fillna(0.0) <= limit
-        return float(good.sum()), float(good.sum())
-    stored, known = _limits(row), _number(row.get(ATTAINMENT)) * _sent(row)
-    completed = _number(row.get("latency.ttft_s.n"))
+def _between(row: Row, limits: Mapping[str, float]) -> tuple[Floats, Floats]:
+    """Return the share of requests that meet all limits, and their rate: each at least and at most."""
+    completed, asked = _number(row.get("latency.ttft_s.n")), _number(row["goodput.judged"])
     bounds = [within(row, name, limit, completed) for name, limit in limits.items() if limit < inf]
-    least = max(0.0, completed - sum(completed - low for low, _ in bounds))
-    most = min(high for _, high in bounds)
-    if all(limits[name] >= stored.get(name, inf) for name in limits):
-        least = float(np.fmax(least, known))
-    if all(limits[name] <= stored.get(name, inf) for name in limits):
-        most = float(np.fmin(most, known))
-    return least, most
+    counts = max(0.0, completed - sum(completed - low for low, _ in bounds)), min(high for _, high in bounds)
+    each = np.array(counts) / completed if completed else np.zeros(2)
+    stored, known = _limits(row), (_number(row.get(ATTAINMENT)), _number(row.get(GOOD)))
+    looser = all(limits[name] >= stored.get(name, inf) for name in limits)
+    tighter = all(limits[name] <= stored.get(name, inf) for name in limits)
+    return (
+        _clipped(each * completed / asked, known[0], looser, tighter),
+        _clipped(each * _number(row.get("throughput.requests_per_s")), known[1], looser, tighter),
+    )
+
+
+def _clipped(bounds: Floats, known: float, looser: bool, tighter: bool) -> Floats:
+    """Return bounds that know the figure under other limits, which are all tighter or all looser."""
+    return np.clip(bounds, known if looser else -inf, known if tighter else inf) if known == known else bounds
 
 
 def _limits(row: Row) -> dict[str, float]:

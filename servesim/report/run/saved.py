@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ import pandas as pd
 
 from servesim.check import ConfigError, Problem
 from servesim.cost.gpu import Gpu
-from servesim.report.run.shape import summary_problems, table_problems
+from servesim.report.run.shape import summary_problems, table_problems, without_requests
 from servesim.results.result import Result
 from servesim.screen.hardware import pools as described_pools
 
@@ -67,6 +67,8 @@ class Run:
         Raises:
             ConfigError: a file is missing, cannot be read, or is not as a run of this version leaves it.
         """
+        if not folder.is_dir():
+            raise ConfigError([Problem(str(folder), None, "there is no such folder")])
         runs = sorted(
             int(each.parent.name) for each in folder.glob("[0-9]*/summary.json") if each.parent.name.isdigit()
         )
@@ -78,13 +80,10 @@ class Run:
             raise ConfigError(
                 [Problem(str(folder / name), None, "there is no such file") for name in missing]
             )
-        requests, steps = (_table(folder / f"{name}.parquet") for name in ("requests", "steps"))
-        summary = _summary(folder / "summary.json")
-        found = [
-            *_of_file(folder / "summary.json", summary_problems(summary)),
-            *_of_file(folder / "requests.parquet", table_problems("requests", requests)),
-            *_of_file(folder / "steps.parquet", table_problems("steps", steps)),
-        ]
+        found: list[Problem] = []
+        summary, requests, steps = (_read(folder / name, found) for name in _FILES)
+        if not found:
+            found += without_requests(summary, folder / "summary.json")
         if found:
             raise ConfigError(found)
         return cls(summary, requests, with_ends(steps))
@@ -133,25 +132,17 @@ def with_ends(steps: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _table(path: Path) -> pd.DataFrame:
+def _read(path: Path, found: list[Problem]) -> Any:
+    """Return what a file of a run holds; what is wrong with it is added to ``found``."""
     try:
-        return pd.read_parquet(path)
-    except ValueError as error:  # pyarrow's errors are of this kind
-        raise _unreadable(path, error) from error
-
-
-def _summary(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: Path, error: Exception) -> ConfigError:
-    return ConfigError([Problem(str(path), None, f"cannot be read: {' '.join(str(error).split())}")])
-
-
-def _of_file(path: Path, found: Iterable[Problem]) -> Iterator[Problem]:
-    """Yield what is wrong with a file, its name in front."""
-    for problem in found:
-        yield Problem(str(path), None, f"is not of a run of this version: {problem}")
+        if path.suffix == ".json":
+            held = json.loads(path.read_text(encoding="utf-8"))
+            wrong = summary_problems(held)
+        else:
+            held = pd.read_parquet(path)
+            wrong = table_problems(path.stem, held)
+        found += (Problem(str(path), None, f"is not of a run of this version: {each}") for each in wrong)
+    except (ValueError, RecursionError) as error:  # pyarrow's errors are ValueErrors
+        found.append(Problem(str(path), None, f"cannot be read: {' '.join(str(error).split())}"))
+        return None
+    return held

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -58,7 +59,7 @@ def summary_problems(summary: Any) -> Iterator[Problem]:
             yield Problem(path, part, "must be keys with values")
         else:
             yield from (Problem(f"{path}.{name}", None, "is missing") for name in names if name not in part)
-    for name in ("duration_s", "window_s"):
+    for name in ("duration_s", "window_s") if _at(summary, "accounting.injected") != 0 else ():
         if not _is_length(summary.get(name)):
             yield Problem(name, summary.get(name), "must be a number of at least 0 (s)")
     yield from (
@@ -71,6 +72,14 @@ def summary_problems(summary: Any) -> Iterator[Problem]:
     for role in roles:
         if not _is_length(_at(summary, f"memory.{role}.kv_blocks")):
             yield Problem(f"memory.{role}.kv_blocks", None, "is missing")
+
+
+def without_requests(summary: Mapping[str, Any], path: Path) -> Iterator[Problem]:
+    """Yield that nothing can be told of a whole summary, read from this path, to whose run nothing came."""
+    if summary["accounting"]["injected"] == 0:
+        later = summary["accounting"]["not_sent"]
+        when = f": all {later:,} were to come after the horizon" if later else ""
+        yield Problem(str(path), None, f"no request arrived in this run{when}")
 
 
 def table_problems(name: str, table: pd.DataFrame) -> Iterator[Problem]:

@@ -86,6 +86,20 @@ def test_rows_give_what_a_run_with_those_limits_gives(slo: tuple[float, float]) 
     assert again["cost.usd_per_good_request"] == pytest.approx(expected["cost.usd_per_good_request"])
 
 
+@pytest.mark.parametrize("more", [["steady=true"], ["horizon_s=20"], ["steady=true", "horizon_s=20"]])
+def test_rows_of_a_part_of_a_run_give_what_a_run_with_those_limits_gives(more: list[str]) -> None:
+    """Of a steady part those sent in it are a share, and those that end in it are done per second."""
+    limits = {"ttft_s": 0.4, "tpot_s": 0.02}
+    expected = row_of(*more, *(f"slo.{name}={limit}" for name, limit in limits.items()))
+    result = run(load(*OVERRIDES, *more))
+    table = pd.DataFrame([{"status": "clean", **flatten(result.summary)}])
+    (again,) = judged(table, Judge(limits, 0.99), [result.requests]).to_dict("records")
+    for name in (ATTAINMENT, GOOD, PER_GPU):
+        assert again[name] == pytest.approx(expected[name])
+    (bounds,) = judged(table, Judge(limits, 0.99)).to_dict("records")
+    assert bounds[ATTAINMENT + LEAST] - 1e-12 <= expected[ATTAINMENT] <= bounds[ATTAINMENT + MOST] + 1e-12  # type: ignore[operator]
+
+
 def test_a_price_gives_what_a_run_at_that_price_costs() -> None:
     expected = row_of("pricing.usd_per_gpu_hour=1.25")
     (again,) = judged(TABLE, Judge({}, 0.99, 1.25)).to_dict("records")
