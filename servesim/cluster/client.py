@@ -12,6 +12,7 @@ from functools import partial
 from typing import Protocol
 
 from servesim.cluster.cluster import Cluster
+from servesim.cluster.listener import Listener
 from servesim.engine.clock import ARRIVAL, EARLY_S, Alarm, Clock
 from servesim.workload import arrivals
 from servesim.workload.batch import Batch
@@ -83,46 +84,7 @@ class OpenLoop:
         return (self._next is not None) + sum(1 for _ in self._requests)
 
 
-class _Listener:
-    """A client that hears of every answer.
-
-    An answer reaches it just after the instant of its last token, so that the engine has planned its next
-    step by then, as a real one has.
-    """
-
-    def __init__(self, clock: Clock, cluster: Cluster, api_time_s: float) -> None:
-        self._clock = clock
-        self._cluster = cluster
-        self._api_time_s = api_time_s
-        self._on_their_way: dict[Request, None] = {}
-        cluster.on_leave = self._answered
-
-    def _answered(self, request: Request) -> None:
-        raise NotImplementedError
-
-    def _send(self, request: Request, sent_s: float) -> None:
-        """Send a request; it is seen as early as any arrival, but not before now."""
-        request.sent_s = sent_s
-        request.arrived_s = sent_s + self._api_time_s
-        seen_s = request.arrived_s - EARLY_S
-        if seen_s > self._clock.now:
-            self._on_their_way[request] = None
-            self._clock.call_at(seen_s, partial(self._arrive, request))
-        else:
-            self._cluster.accept(request)
-
-    def _arrive(self, request: Request) -> None:
-        del self._on_their_way[request]
-        self._cluster.accept(request)
-
-    def halt(self, now: float) -> None:
-        """Cut the run: whatever has been sent by now will not arrive."""
-        for request in self._on_their_way:
-            self._cluster.note_on_its_way(request)
-        self._on_their_way.clear()
-
-
-class Semaphore(_Listener):
+class Semaphore(Listener):
     """Sends each request at its own time, unless ``max_concurrency`` of them are unanswered.
 
     The others wait in the client, first come, first served, as behind the semaphore of
@@ -178,7 +140,7 @@ class Semaphore(_Listener):
         return self._arrivals.remaining()
 
 
-class ClosedLoop(_Listener):
+class ClosedLoop(Listener):
     """Users, each of whom sends the next request some time after the answer to the last is complete.
 
     Requests are numbered as they are sent. The time that a user thinks over an answer is drawn with the
