@@ -140,7 +140,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     if run.mean_lengths:
         yield "only means are compared: percentiles of requests that are all as long would mean little"
     if backwards := int(np.count_nonzero(run.e2e_s < run.ttft_s)):
-        yield f"{counted(backwards, 'request')} measured with an E2E below its TTFT"
+        yield f"{counted(backwards, 'request')} measured with an E2E below its TTFT: no TPOT of it"
     if run.failed:
         yield (
             f"{counted(run.failed, 'request')} failed when measured: left out, and the load of what was done "

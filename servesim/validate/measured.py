@@ -90,10 +90,11 @@ class Measured:
 
     @property
     def tpot_s(self) -> Floats:
-        """Return (E2E - TTFT) / (output tokens - 1); NaN for answers of one token."""
+        """Return (E2E - TTFT) / (output tokens - 1); NaN for one token, or an end before the first token."""
         further = self.output_tokens - 1
         rest = self.e2e_s - self.ttft_s
-        tpot_s: Floats = np.divide(rest, further, out=np.full(self.requests, nan), where=further > 0)
+        known = (further > 0) & (rest >= 0)
+        tpot_s: Floats = np.divide(rest, further, out=np.full(self.requests, nan), where=known)
         return tpot_s
 
     def column(self, metric: str) -> Floats:

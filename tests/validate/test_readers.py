@@ -434,3 +434,26 @@ def test_made_lengths_add_up_and_made_times_end_at_the_rate() -> None:
     assert equal_lengths(7, 100).tolist() == [14, 15, 14, 14, 14, 15, 14]
     assert arrivals(50, 5.0, 1.0, "x")[-1] == pytest.approx(10.0)
     assert not arrivals(50, inf, 1.0, "x").any()
+
+
+def test_a_condition_is_given_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        conditions("qps=1 kind=a qps=2 odd")
+    assert [str(problem) for problem in caught.value.problems] == [
+        "--where = 'odd': must be COLUMN=VALUE",
+        "--where = 'qps': is given twice; rows must have all values",
+    ]
+
+
+def test_an_end_before_the_first_token_has_no_tpot(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("arrival_s,input,output,ttft_ms,e2e_ms\n0,9,10,500,200\n1,9,10,20,110\n2,9,1,20,20\n")
+    assert read(path).sample("tpot").tolist() == pytest.approx([0.01])
+
+
+def test_of_two_columns_of_one_thing_the_other_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("arrival_s,input,output,ttft_ms,ttft_s,e2e_ms\n0,9,10,20,0.05,200\n")
+    run = read(path)
+    assert run.ttft_s.tolist() == [0.02]
+    assert "not read: ttft_s, as ttft_ms says it" in run.notes

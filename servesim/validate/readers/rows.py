@@ -51,12 +51,22 @@ def read_table(content: Content, rows: Sequence[Row], source: str) -> Measured:
     if np.isnan(ttft_s).all() and np.isnan(e2e_s).all():
         refuse(source, "has neither TTFT nor E2E: nothing to compare")
     notes = [*table.notes, *_on_the_columns(columns), *_on_what_is_missing(ttft_s, e2e_s)]
+    notes += _on_what_is_not_read(content.header, columns)
     ordered = in_order(
         sent_s, input_tokens=tokens["input"], output_tokens=tokens["output"], ttft_s=ttft_s, e2e_s=e2e_s
     )
     server: dict[str, Any] = hardware(_constant(content, good))
     failed = len(rows) - len(good)
     return Measured(source, "table of requests", **ordered, failed=failed, notes=tuple(notes), **server)
+
+
+def _on_what_is_not_read(header: Sequence[str], columns: Mapping[str, Column]) -> Iterator[str]:
+    """Yield the columns that say again what another one says."""
+    taken = {column.name for column in columns.values()}
+    for name in header:
+        again = named([name], REQUESTS)
+        if name not in taken and (meaning := next(iter(again), None)) is not None:
+            yield f"not read: {name}, as {columns[meaning].name} says it"
 
 
 def _constant(content: Content, rows: Sequence[Row]) -> dict[str, Any]:

@@ -14,12 +14,19 @@ def conditions(text: str) -> dict[str, str]:
     """Return the values of columns that ``"backend=vllm tp=4"`` asks for.
 
     Raises:
-        ConfigError: a word is no condition.
+        ConfigError: a word is no condition, or a column has several.
     """
     words = text.split()
-    if wrong := [word for word in words if not all(word.partition("="))]:
-        raise ConfigError([Problem("--where", word, "must be COLUMN=VALUE") for word in wrong])
-    return {name: value for name, _, value in (word.partition("=") for word in words)}
+    found = [
+        Problem("--where", word, "must be COLUMN=VALUE") for word in words if not all(word.partition("="))
+    ]
+    pairs = [(name, value) for name, _, value in (word.partition("=") for word in words)]
+    names = [name for name, _ in pairs]
+    twice = dict.fromkeys(name for name in names if names.count(name) > 1)
+    found += [Problem("--where", name, "is given twice; rows must have all values") for name in twice]
+    if found:
+        raise ConfigError(found)
+    return dict(pairs)
 
 
 def chosen(content: Content, where: Mapping[str, str]) -> list[Row]:
