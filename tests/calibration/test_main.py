@@ -79,7 +79,9 @@ def test_projections_that_others_timed_are_near() -> None:
         assert found.errors.mape < found.datasheet.mape
 
 
-@pytest.mark.parametrize("verb", TERMS)
+@pytest.mark.parametrize(
+    "verb", [pytest.param(verb, marks=[pytest.mark.slow] * (verb == "overhead")) for verb in TERMS]
+)
 def test_terms_are_fitted_written_and_told(
     verb: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -202,7 +202,7 @@ FAULTS = (
     ),
     Fault(
         "a client that waits for answers forgets the API time",
-        CLIENT,
+        "servesim/cluster/listener.py",
         "request.arrived_s = sent_s + self._api_time_s",
         "request.arrived_s = sent_s",
     ),

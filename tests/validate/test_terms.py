@@ -73,12 +73,14 @@ def test_measured_runs_are_replayed_under_other_terms() -> None:
             np.full(12, 20),
             np.full(12, np.nan),
             np.full(12, np.nan),
+            labels={"qps": str(rate)},
         )
         for rate, prompt in ((1, 16), (4, 2000), (20, 700), (60, 300), (200, 50))
     ]
     told = simulated(truth, runs)
     measured = [
-        replace(run, ttft_s=found.ttft_s, e2e_s=found.e2e_s) for run, found in zip(runs, told, strict=True)
+        replace(run, ttft_s=found.run.ttft_s, e2e_s=found.run.e2e_s)
+        for run, found in zip(runs, told, strict=True)
     ]
     found = fit_terms(of_runs(measured, scenario, [TPOT], {"qps": "20"}), "x")
     assert (found.fitted.n, found.held_out.n) == (4, 1)
@@ -110,5 +112,5 @@ def test_the_file_is_an_option_that_says_what_was_done(tmp_path: Path) -> None:
 
 
 def test_points_are_told_apart_by_what_they_have() -> None:
-    with pytest.raises(ConfigError, match="points are told apart by tp, isl, osl and concurrency"):
+    with pytest.raises(ConfigError, match="backend"):
         of_points(Points("x", [], ()), {}, [TPOT], {"backend": "vllm"})
