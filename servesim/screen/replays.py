@@ -94,12 +94,18 @@ def short_names(comparisons: Sequence[Comparison]) -> list[str]:
 def knee_line(knee: Knee) -> str:
     """Tell where p99 TTFT passes the limit."""
     places = [
-        f"{word} at {number(rate)}/s" if rate is not None else f"{word} at none of the rates"
+        f"{word} {_at(rate, knee.rates[0])}"
         for word, rate in (("measured", knee.measured_rps), ("simulated", knee.simulated_rps))
     ]
     error = "" if knee.error is None else f" ({signed_percent(knee.error)})"
     name = f"{knee.name}: " if knee.name else ""
     return f"{name}p99 TTFT passes {knee.limit_s:g} s: {', '.join(places)}{error}"
+
+
+def _at(rate: float | None, lowest: float) -> str:
+    if rate is None:
+        return "at none of the rates"
+    return f"at {number(rate)}/s{' or less, the lowest rate' if rate == lowest else ''}"
 
 
 def notes(comparisons: Sequence[Comparison]) -> Iterator[str]:

@@ -56,7 +56,9 @@ def print_validation(
     else:
         parts.append(("Errors", _series(comparisons)))
     parts += [("Knee", "\n".join(map(knee_line, knees)))] if knees else []
-    parts += endings(verdicts, list(notes(comparisons)), files)
+    names = dict(zip((each.measured.source for each in comparisons), short_names(comparisons), strict=True))
+    shown = [each._replace(source=names.get(each.source, each.source)) for each in verdicts]
+    parts += endings(shown, list(notes(comparisons)), files)
     print_parts(parts, out)
 
 

@@ -32,8 +32,10 @@ class Knee(NamedTuple):
 
     @property
     def error(self) -> float | None:
-        """Return simulated / measured - 1; None where one of them has no knee."""
+        """Return simulated / measured - 1; None where one has no knee, or passed it before the first rate."""
         if self.measured_rps is None or self.simulated_rps is None:
+            return None
+        if self.rates[0] in (self.measured_rps, self.simulated_rps):
             return None
         return self.simulated_rps / self.measured_rps - 1
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from servesim.check import ConfigError
+from servesim.screen.replays import knee_line
 from servesim.validate.compare import Comparison
 from servesim.validate.points import Point, Points
 from servesim.validate.series import knee
@@ -96,3 +97,14 @@ def test_the_knee_is_the_lowest_rate_whose_tail_passes_the_limit() -> None:
     assert none is not None
     assert (none.measured_rps, none.error) == (None, None)
     assert knee(runs[:1], 0.5) is None
+
+
+def test_a_limit_that_the_lowest_rate_passes_has_its_knee_somewhere_below() -> None:
+    runs = []
+    for rate in (1.0, 2.0):
+        measured = replace(RUN, request_rate=rate, ttft_s=np.full(RUN.requests, 0.3 * rate))
+        runs.append(Comparison(measured, measured))
+    found = knee(runs, 0.1)
+    assert found is not None
+    assert (found.measured_rps, found.simulated_rps, found.error) == (1.0, 1.0, None)
+    assert "measured at 1/s or less, the lowest rate, simulated at 1/s or less" in knee_line(found)
