@@ -23,9 +23,7 @@ from servesim.results.result import Result
 from servesim.results.summary import summarise
 from servesim.scenario import Scenario
 from servesim.streams import Streams
-from servesim.workload.arrivals import ClosedLoop as Users
 from servesim.workload.batch import Batch
-from servesim.workload.synthetic import Synthetic
 
 Client = OpenLoop | Semaphore | ClosedLoop
 
@@ -131,15 +129,10 @@ def _client(
     batches: Iterator[Batch],
     pause: Callable[[int], None],
 ) -> Client:
-    workload, limit, api_time_s = (
-        scenario.workload,
-        scenario.client.max_concurrency,
-        scenario.client.api_time_s,
-    )
-    users = workload.arrivals if isinstance(workload, Synthetic) else getattr(workload, "users", None)
-    if isinstance(users, Users):
-        thoughts_s = users.thoughts_s(streams.stream("think times"))
-        return ClosedLoop(clock, batches, cluster, pause, users, thoughts_s, workload.duration_s, api_time_s)
+    limit, api_time_s = scenario.client.max_concurrency, scenario.client.api_time_s
+    if users := scenario.workload.users:
+        duration_s, thoughts_s = scenario.workload.duration_s, users.thoughts_s(streams.stream("think times"))
+        return ClosedLoop(clock, batches, cluster, pause, users, thoughts_s, duration_s, api_time_s)
     if limit is not None:
         return Semaphore(clock, batches, cluster, pause, limit, api_time_s)
     return OpenLoop(clock, batches, cluster, pause, api_time_s)

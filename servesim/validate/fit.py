@@ -20,7 +20,7 @@ Predict = Callable[[Mapping[str, float]], Floats]
 ROBUST = 0.05
 #: Two terms whose estimates correlate more than this move against each other, and the runs look the same.
 INSEPARABLE = 0.95
-#: The share of the runs' time that a term must stand for, to be told from none.
+#: The level of the intervals.
 CONFIDENCE = 0.95
 #: Simulations of all runs, each with its derivatives, that a search may take.
 MOST_ROUNDS = 12

@@ -30,7 +30,6 @@ class Runs:
     """Measured runs of which one figure each is to be met: the first of ``figures`` that it has.
 
     Attributes:
-        names: what each is called.
         figures: the metrics and statistics that are compared, the preferred one first.
         measured: the values, NaN where a run has none of them.
         held_out: runs that are judged and not fitted.
@@ -40,7 +39,6 @@ class Runs:
 
     """
 
-    names: Sequence[str]
     figures: Sequence[Figure]
     measured: Floats
     held_out: np.ndarray
@@ -144,7 +142,6 @@ def of_points(
         return np.array([found.get((point.line, *(figure or ())), np.nan) for point, figure in pairs])
 
     return Runs(
-        [f"line {point.line}" for point in kept],
         figures,
         np.array(
             [point.measured[figure] if figure else np.nan for point, figure in zip(kept, wanted, strict=True)]
@@ -180,7 +177,6 @@ def of_runs(
         return np.array([each.get(figure, np.nan) if figure else np.nan for each, figure in pairs])
 
     return Runs(
-        [each.source for each in measured],
         figures,
         np.array([each[figure] if figure else np.nan for each, figure in zip(known, wanted, strict=True)]),
         np.array(held_out_runs(measured, held_out)),

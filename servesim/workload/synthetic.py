@@ -43,9 +43,14 @@ class Synthetic:
     }
 
     @property
+    def users(self) -> ClosedLoop | None:
+        """Return the users of a closed loop; None where the traffic is open-loop."""
+        return self.arrivals if isinstance(self.arrivals, ClosedLoop) else None
+
+    @property
     def concurrency(self) -> int | None:
         """Return the number of users of a closed loop; None where the traffic is open-loop."""
-        return self.arrivals.concurrency if isinstance(self.arrivals, ClosedLoop) else None
+        return self.users.concurrency if self.users else None
 
     @property
     def open_loop(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from servesim.check import LEAST_FACTOR, MOST_FACTOR, MOST_S, ConfigError, Problem, quantity
 from servesim.streams import Streams
-from servesim.workload.arrivals import LEAST_RPS, MOST_RPS
+from servesim.workload.arrivals import LEAST_RPS, MOST_RPS, ClosedLoop
 from servesim.workload.batch import BATCH_ROWS, MOST_REQUESTS, Batch, FloatArray, IntArray
 from servesim.workload.formats import Options, Recording, read
 from servesim.workload.formats.options import TimedTrace
@@ -62,6 +62,7 @@ class Trace:
     tokenizer: str | None = quantity("the path of a tokenizer.json", default=None)
     characters_per_token: float = quantity("characters", at_least=0.1, at_most=1000, default=4.0)
 
+    users: ClassVar[ClosedLoop | None] = None
     concurrency: ClassVar[int | None] = None
     hints: ClassVar[Mapping[str, str]] = {
         "arrivals": "a trace has its own times; set workload.rate_scale, workload.rate_rps to send its "

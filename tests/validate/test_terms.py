@@ -34,7 +34,7 @@ def made(held_out: tuple[int, ...] = (), measured: np.ndarray | None = None) -> 
     """Return six runs whose figures follow a formula."""
     mask = np.isin(np.arange(len(SEQUENCES)), held_out)
     known = step_s(with_terms(START, TRUE)) if measured is None else measured
-    return Runs([str(n) for n in range(len(SEQUENCES))], [TPOT], known, mask, START, step_s, (1, 256))
+    return Runs([TPOT], known, mask, START, step_s, (1, 256))
 
 
 def test_held_out_runs_have_no_part_in_the_fit() -> None:
