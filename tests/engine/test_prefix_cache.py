@@ -45,6 +45,17 @@ def test_a_block_that_is_not_full_is_not_found() -> None:
     assert [cache.left(victim, free) for free in (3, 2, 1)] == [2, 2, 1]
 
 
+def test_blocks_found_again_leave_what_lies_before_them() -> None:
+    """Of 3 and 4 blocks the last 6 are free: the younger request finds 4, and the older one keeps 2."""
+    cache, older, younger = PrefixCache(20), request(), request()
+    for victim, blocks in ((older, 3), (younger, 4)):
+        cache.given += blocks
+        cache.keep(victim, full_blocks=blocks)
+    assert [cache.left(victim, 6) for victim in (older, younger)] == [2, 4]
+    cache.take(younger, 4)
+    assert cache.left(older, 2) == 2
+
+
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[str, int]]:
     """Draw what happens to a replica's blocks: (what, how many blocks)."""

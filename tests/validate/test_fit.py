@@ -86,3 +86,14 @@ def test_runs_that_are_faster_than_their_kernels_put_terms_at_their_bound():
 def test_too_few_runs_are_refused():
     with pytest.raises(ValueError, match="3 figures cannot fit 3 terms"):
         fit(predicted, np.ones(3), NOTHING)
+
+
+def test_the_intervals_are_those_of_least_squares() -> None:
+    """Relative errors of a linear model, all small: the textbook's t-intervals of its coefficients."""
+    noisy = predicted(TRUE) * (1 + 1e-4 * np.array([1, -1, 2, -2, 1, 1, -1, -1]))
+    found = fit(predicted, noisy, TRUE)
+    slopes = np.column_stack([np.ones_like(SEQUENCES), SEQUENCES, PREFILL_S]) / noisy[:, None]
+    spread = np.sum((predicted(found.values) / noisy - 1) ** 2) / 5
+    deviations = np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes)) * spread)
+    for term, deviation in zip(found.terms.values(), deviations, strict=True):
+        assert term.high - term.low == pytest.approx(2 * 2.5706 * deviation, rel=1e-3)  # t of 5, 97.5%

@@ -193,3 +193,20 @@ def test_the_shared_tables_are_read() -> None:
     points = read_points(path, {"mode": "agg"}, isl=10_000, osl=1000)
     assert [point.concurrency for point in points.points] == [1, 8, 32, 64, 128, 256]
     assert "4 of 6 rows lack ttft.mean" in points.notes
+
+
+def test_users_of_a_point_start_spread_over_about_the_time_of_a_request() -> None:
+    """A request of a lone user takes as long as its first token and its further ones."""
+    scenario = bases(Points("made", [Point(2, 1, 200, 50, 1, {})], ()), OVERRIDES)[1]
+    assert isinstance(scenario, Scenario)
+    point = Point(2, 1, 200, 50, 1, {})
+    one = run(at_point(scenario, point, start="burst")).summary["latency"]["e2e_s"]["mean"]
+
+    def ramp_up_s(base: Scenario, start: str) -> float:
+        return at_point(base, point, start=start).workload.arrivals.ramp_up_s  # type: ignore[union-attr]
+
+    assert ramp_up_s(scenario, "steady") == pytest.approx(one, rel=0.1)
+    assert ramp_up_s(scenario, "burst") == 0
+    users = replace(scenario.workload.arrivals, ramp_up_s=7.0)  # type: ignore[union-attr,arg-type,type-var]
+    own = replace(scenario, workload=replace(scenario.workload, arrivals=users))  # type: ignore[arg-type]
+    assert ramp_up_s(own, "steady") == ramp_up_s(own, "burst") == 7
