@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import repeat
 from typing import Protocol
 
 from servesim.cluster.cluster import Cluster
@@ -16,6 +17,7 @@ from servesim.cluster.listener import Listener
 from servesim.engine.clock import ARRIVAL, EARLY_S, Alarm, Clock
 from servesim.workload import arrivals
 from servesim.workload.batch import Batch
+from servesim.workload.origin import ANYWHERE
 from servesim.workload.request import Request
 
 #: Requests between two pauses.
@@ -217,11 +219,12 @@ def _requests(batches: Iterator[Batch], pause: Pause, api_time_s: float = 0.0) -
     """Number the rows and turn them into requests, which arrive ``api_time_s`` after they are due."""
     first = 0
     for batch in batches:
-        columns = (column.tolist() for column in batch)
-        for index, (due_s, input_tokens, output_tokens) in enumerate(zip(*columns, strict=True), first):
+        columns = (column.tolist() for column in batch[:3])
+        origins = repeat(ANYWHERE, batch.size) if batch.origins is None else batch.origins
+        for index, row in enumerate(zip(*columns, origins, strict=True), first):
             if index % PAUSE_REQUESTS == 0:
                 pause(index)
-            request = Request(index, due_s, input_tokens, output_tokens)
+            request = Request(index, *row)
             if api_time_s:
                 request.arrived_s += api_time_s
             yield request

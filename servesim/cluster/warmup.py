@@ -25,7 +25,8 @@ def warm_up(
     first = next(batches, None)
     if first is None:
         return iter(()), 0
-    copies = Batch(np.zeros(count), *(np.repeat(column[:1], count) for column in first[1:]))
+    inputs, outputs = (np.repeat(column[:1], count) for column in (first.input_tokens, first.output_tokens))
+    copies = Batch(np.zeros(count), inputs, outputs)
     Semaphore(clock, iter([copies]), cluster, lambda sent: None, max_concurrency or count)
     clock.run_until()
     cluster.forget()

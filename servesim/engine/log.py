@@ -53,6 +53,11 @@ REQUEST_FIELDS = (
     "decode_queue_s",
     "preemptions",
     "cached_tokens",
+    "session",  # of its conversation; -1: none
+    "turn",
+    "tenant",
+    "priority",
+    "attempt",
 )
 
 #: One row per gap between two tokens of a request that is not one step long: a preemption, a KV transfer.
@@ -102,4 +107,5 @@ def request_row(request: Request, status: int, reason: int = NO_REASON) -> bytes
         request.decode_queue_s,
         request.preemptions,
         request.cached_tokens,
+        *request.origin[:5],
     )

@@ -6,8 +6,6 @@ from dataclasses import replace
 from math import ceil
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from servesim.results.slo import Slo
 from servesim.streams import Streams
 from servesim.workload.arrivals import Renewal
@@ -83,8 +81,7 @@ def scaled(workload: Workload, factor: float) -> Workload:
 
 def drawn(workload: Workload, seed: int) -> Batch:
     """Return the requests that a run with this seed sends."""
-    batches = list(workload.batches(Streams(seed)))
-    return Batch(*(np.concatenate(column) for column in zip(*batches, strict=True)))
+    return Batch.joined(workload.batches(Streams(seed)))
 
 
 def has_a_rate(workload: Workload) -> bool:

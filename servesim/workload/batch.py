@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from servesim.workload.origin import Origin
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -18,11 +21,15 @@ MOST_REQUESTS = 10**9
 
 
 class Batch(NamedTuple):
-    """Requests in order of sending: ``sent_s`` (seconds, sorted), ``input_tokens``, ``output_tokens``."""
+    """Requests in order of sending: ``sent_s`` (seconds, sorted), ``input_tokens``, ``output_tokens``.
+
+    ``origins`` has one entry per request, or is None where nothing is known of any of them.
+    """
 
     sent_s: FloatArray
     input_tokens: IntArray
     output_tokens: IntArray
+    origins: Sequence[Origin] | None = None
 
     @property
     def size(self) -> int:
@@ -32,7 +39,14 @@ class Batch(NamedTuple):
     def rows(self, start: int, stop: int) -> Batch:
         """Return the requests ``start`` up to, but not including, ``stop``."""
         kept = slice(start, stop)
-        return Batch(self.sent_s[kept], self.input_tokens[kept], self.output_tokens[kept])
+        origins = None if self.origins is None else self.origins[kept]
+        return Batch(self.sent_s[kept], self.input_tokens[kept], self.output_tokens[kept], origins)
+
+    @staticmethod
+    def joined(batches: Iterable[Batch]) -> Batch:
+        """Return the requests of all batches in one, without their origins."""
+        sent_s, inputs, outputs = zip(*(batch[:3] for batch in batches), strict=True)
+        return Batch(np.concatenate(sent_s), np.concatenate(inputs), np.concatenate(outputs))
 
     def until(self, requests: int | None, duration_s: float | None) -> Batch:
         """Return the requests up to the first limit reached: their number, or the end of the sending.

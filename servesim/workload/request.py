@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import nan
 
+from servesim.workload.origin import ANYWHERE, Origin
+
 
 class Request:
     """What one user asked for, and where its service stands.
@@ -25,6 +27,7 @@ class Request:
         anchor: while decoding, the engine's step count minus the tokens computed (a constant).
         paused_s: when it was preempted, until it has recovered; else None.
         handed_s: when its present stage of a hand-over between pools began; else None.
+        origin: where it comes from.
 
     """
 
@@ -42,6 +45,7 @@ class Request:
         "handed_s",
         "id",
         "input_tokens",
+        "origin",
         "output_tokens",
         "paused_s",
         "preempted_s",
@@ -54,8 +58,11 @@ class Request:
         "transfer_s",
     )
 
-    def __init__(self, id: int, due_s: float, input_tokens: int, output_tokens: int) -> None:
+    def __init__(
+        self, id: int, due_s: float, input_tokens: int, output_tokens: int, origin: Origin = ANYWHERE
+    ) -> None:
         self.id = id
+        self.origin = origin
         self.due_s = self.sent_s = self.arrived_s = due_s
         self.input_tokens = input_tokens
         self.output_tokens = output_tokens

@@ -17,7 +17,7 @@ WHOLE = Replay(np.arange(COUNT) / 8, np.full(COUNT, 3), np.arange(1, COUNT + 1))
 
 
 def sent(replay: Replay) -> Batch:
-    return Batch(*(np.concatenate(column) for column in zip(*replay.batches(Streams(0)), strict=True)))
+    return Batch.joined(replay.batches(Streams(0)))
 
 
 def test_every_request_is_sent_once_at_its_time() -> None:

@@ -42,11 +42,11 @@ def sent(workload: Synthetic, seed: int = 0) -> Batch:
 
 def joined(batches: Iterator[Batch]) -> Batch:
     empty = Batch(np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    return Batch(*(np.concatenate(column) for column in zip(empty, *batches, strict=True)))
+    return Batch.joined([empty, *batches])
 
 
 def equal(one: Batch, other: Batch) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    return all(np.array_equal(a, b) for a, b in zip(one[:3], other[:3], strict=True))
 
 
 @pytest.mark.parametrize("arrivals", ARRIVALS, ids=lambda arrivals: type(arrivals).__name__)

@@ -43,7 +43,7 @@ def path(tmp_path: Path) -> str:
 
 
 def sent(workload: Trace | Synthetic) -> Batch:
-    return Batch(*(np.concatenate(column) for column in zip(*workload.batches(Streams(0)), strict=True)))
+    return Batch.joined(workload.batches(Streams(0)))
 
 
 def counted(trace: Trace) -> Notes:
@@ -112,7 +112,7 @@ def test_the_order_of_the_rows_does_not_matter(microseconds: list[int], chance: 
     shuffled = chance.sample(rows, len(rows))
     with TemporaryDirectory() as folder:
         one, other = Trace(write(Path(folder, "one"), rows)), Trace(write(Path(folder, "other"), shuffled))
-        assert all(np.array_equal(a, b) for a, b in zip(sent(one), sent(other), strict=True))
+        assert all(np.array_equal(a, b) for a, b in zip(sent(one)[:3], sent(other)[:3], strict=True))
         assert np.all(np.diff(sent(other).sent_s) >= 0)
         assert sent(other).sent_s == pytest.approx(times - times[0], abs=1e-9)
 
@@ -244,7 +244,7 @@ def test_the_azure_traces_are_replayed_whole(
     assert trace.notes.requests == trace.notes.rows == sent(trace).size == requests
     assert trace.notes.out_of_order == trace.notes.zero_outputs == 0
     assert sent(trace).sent_s[-1] == pytest.approx(seconds, abs=0.01)
-    assert [column.mean() for column in sent(trace)[1:]] == pytest.approx(means, abs=0.01)
+    assert [column.mean() for column in sent(trace)[1:3]] == pytest.approx(means, abs=0.01)
 
 
 def test_requests_of_a_trace_come_at_a_rate(path: str) -> None:
