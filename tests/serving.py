@@ -20,6 +20,7 @@ from servesim.cluster.deployment import Deployment, Role
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.router import Pick, RoundRobin, Router
 from servesim.cluster.transfer import Links
+from servesim.cluster.view import PoolView
 from servesim.engine.clock import Clock
 from servesim.engine.continuous import Continuous
 from servesim.engine.log import COMPLETED, GAP_FIELDS, REQUEST_FIELDS, STEP_FIELDS
@@ -28,14 +29,15 @@ from servesim.streams import Streams
 from servesim.workload.arrivals import ClosedLoop as Users
 from servesim.workload.batch import Batch
 from servesim.workload.client import Client
+from servesim.workload.origin import ANYWHERE, Origin
 from servesim.workload.request import Request
 from servesim.workload.synthetic import Synthetic
 from tests.costs import AffineStepTime
 
 PLENTY = 10**9
 
-#: One request: when it is sent (s), its input tokens, its output tokens.
-Sent = tuple[float, int, int]
+#: One request: when it is sent (s), its input tokens, its output tokens; and where it comes from.
+Sent = tuple[float, int, int] | tuple[float, int, int, Origin]
 Row = dict[str, float]
 
 
@@ -55,9 +57,9 @@ class Witness:
     router: Router
     seen: dict[Request, None]
 
-    def start(self, outstanding: list[int], rng: np.random.Generator) -> Pick:
+    def start(self, view: PoolView, rng: np.random.Generator) -> Pick:
         """Return the other router's function, with a memory."""
-        pick = self.router.start(outstanding, rng)
+        pick = self.router.start(view, rng)
 
         def remember(request: Request) -> int:
             self.seen[request] = None
@@ -238,8 +240,9 @@ def _pool(
 
 def _batches(requests: Sequence[Sent]) -> Iterator[Batch]:
     if requests:
-        sent_s, inputs, outputs = zip(*requests, strict=True)
-        yield Batch(np.array(sent_s, dtype=np.float64), np.array(inputs), np.array(outputs))
+        sent_s, inputs, outputs = zip(*(request[:3] for request in requests), strict=True)
+        origins = [request[3] if len(request) > 3 else ANYWHERE for request in requests]
+        yield Batch(np.array(sent_s, dtype=np.float64), np.array(inputs), np.array(outputs), origins)
 
 
 def _go_on(sent: int) -> None:

@@ -90,6 +90,16 @@ class ContinuousEngine:
             self._settle(self._leap.end_s)
         self.decodes.update()
 
+    def kv_used(self, now: float) -> int:
+        """Return the KV blocks that requests hold, those of the step under way included."""
+        used = self.kv_blocks - self.free_blocks
+        steps = self._leap.begun(now)
+        return used + self.decodes.blocks_after(steps - 1) if steps > 1 else used
+
+    def cached_tokens_of(self, request: Request) -> int:
+        """Return the tokens of a request's prompt whose KV is in the cache."""
+        return 0
+
     def _admissible(self, queue: deque[Request]) -> bool:
         """Say whether the newest of a queue is its head and could be admitted beside the decodes."""
         budget = self.token_budget - self.decodes.count

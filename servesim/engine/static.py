@@ -96,6 +96,14 @@ class StaticEngine:
         for request in self.running:
             request.generated = self._emitted
 
+    def kv_used(self, now: float) -> int:
+        """Return the KV blocks that the batch under way has reserved."""
+        return self.kv_blocks - self.free_blocks
+
+    def cached_tokens_of(self, request: Request) -> int:
+        """Return the tokens of a prompt that are in the cache: none, as nothing outlives its batch."""
+        return 0
+
     def _next_start(self, now: float) -> float | None:
         """Return when the next batch may start: now, when the oldest request times out, or None: never."""
         if len(self.waiting) >= self.batch_size:
