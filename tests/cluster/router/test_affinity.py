@@ -9,10 +9,12 @@ import pytest
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.router import KvAware, LeastOutstanding, PrefixAffinity
 from servesim.cluster.router.memory import SentPrompts
+from servesim.engine.continuous import Continuous
+from servesim.engine.static import Static
 from servesim.streams import Streams
 from servesim.workload.origin import Origin
 from tests.cluster.router.views import Pool, picks, request
-from tests.serving import Service
+from tests.serving import Row, Service
 
 MANY = 10**9
 
@@ -61,7 +63,13 @@ def test_the_oldest_is_forgotten_and_ends_before_beginnings() -> None:
     assert [again.matched(request(origin)) for origin in (first, second)] == [700, 0]
 
 
+def test_a_stream_is_no_span_of_the_same_number() -> None:
+    assert memory(Origin(stream=1)).matched(request(Origin(prefix=((1, 400),)))) == 0
+
+
 def test_a_span_that_grows_counts_once() -> None:
+    shrunk = memory(*(Origin(prefix=((1, end),)) for end in (500, 300)))
+    assert shrunk.matched(request(Origin(prefix=((1, 1000),)))) == 500
     grown = memory(*(Origin(prefix=((1, end),)) for end in (100, 500, 300, 900)), room=900)
     assert grown.matched(request(Origin(prefix=((1, 1000),)))) == 900
 
@@ -113,10 +121,29 @@ def test_where_no_prefix_is_reused_only_the_load_counts() -> None:
         assert picks(router, Pool([1, 0], cached=[90, 0], reuses_prefixes=False)) == [1]
 
 
-def test_a_decode_pool_is_balanced_whatever_the_prompts_share() -> None:
-    """All prompts begin alike: they go to one prefill replica, and turn by turn to the decode replicas."""
-    sent = [(0.1 * number, 100, 500, Origin(prefix=((1, 90),))) for number in range(6)]
+def service(scheduler: Continuous | Static) -> list[Row]:
+    """Serve six requests that come at once and begin alike on pools of two, whoever is ahead."""
     router = PrefixAffinity(tokens_per_outstanding=0)
-    rows = Service(Disaggregated(), replicas=2, decode_replicas=2, router=router).serve(sent).by_id
+    served = Service(scheduler, replicas=2, decode_replicas=2, router=router)
+    return served.serve([(0.0, 100, 500, Origin(prefix=((1, 90),)))] * 6).by_id
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "replicas"),
+    [
+        (Continuous(), [0, 0, 0, 0, 0, 0]),
+        (Continuous(enable_prefix_caching=False), [0, 1, 0, 1, 0, 1]),
+        (Static(), [0, 1, 0, 1, 0, 1]),
+    ],
+)
+def test_prompts_that_begin_alike_meet_where_that_helps(
+    scheduler: Continuous | Static, replicas: list[int]
+) -> None:
+    assert [row["replica"] for row in service(scheduler)] == replicas
+
+
+def test_a_decode_pool_is_balanced_whatever_the_prompts_share() -> None:
+    """They all go to one prefill replica, and turn by turn to the decode replicas."""
+    rows = service(Disaggregated())
     assert [row["prefill_replica"] for row in rows] == [0] * 6
     assert [row["replica"] for row in rows] == [2, 3] * 3

@@ -30,9 +30,9 @@ def test_a_session_moves_from_a_replica_with_more_than_so_many_more() -> None:
 
 
 def test_the_session_that_has_been_silent_longest_is_forgotten() -> None:
-    sessions = (1, 2, 1, 3, 1, 2)
-    assert turns(SessionSticky(remembers=2), Pool([0, 0, 9]), *sessions) == [0, 1, 0, 1, 0, 1]
-    assert turns(SessionSticky(remembers=1), Pool([0, 0, 9]), 1, 2, 1, 1, 1) == [0, 1, 0, 0, 0]
+    """When session 3 comes, session 2 is forgotten; it begins anew where the fewest are by then."""
+    assert turns(SessionSticky(remembers=2), Pool([0, 0, 0]), 1, 2, 2, 1, 3, 1, 2) == [0, 1, 1, 0, 2, 0, 2]
+    assert turns(SessionSticky(remembers=3), Pool([0, 0, 0]), 1, 2, 2, 1, 3, 1, 2) == [0, 1, 1, 0, 2, 0, 1]
 
 
 def test_a_session_has_a_home_in_each_of_two_pools() -> None:
