@@ -36,8 +36,8 @@ from tests.costs import AffineStepTime
 
 PLENTY = 10**9
 
-#: One request: when it is sent (s), its input tokens, its output tokens; and where it comes from.
-Sent = tuple[float, int, int] | tuple[float, int, int, Origin]
+#: One request: when it is sent (s), its input tokens, its output tokens.
+Sent = tuple[float, int, int]
 Row = dict[str, float]
 
 
@@ -72,7 +72,8 @@ class Witness:
 class Service:
     """One pool of equal replicas; with a :class:`Disaggregated` scheduler it is the prefill pool of two.
 
-    ``users`` send requests that are no synthetic workload in a closed loop.
+    ``users`` send requests that are no synthetic workload in a closed loop. Such requests have
+    ``origins``, the last ones none where there are fewer.
     """
 
     scheduler: Static | Continuous = field(default_factory=Continuous)
@@ -88,6 +89,7 @@ class Service:
     latency_s: float = 0.0
     client: Client = field(default_factory=Client)
     users: Users | None = None
+    origins: Sequence[Origin] = ()
     seed: int = 0
 
     def serve(
@@ -145,7 +147,7 @@ class Run:
     ) -> OpenLoop | Semaphore | ClosedLoop:
         streams, sending = Streams(self.service.seed), self.service.client
         synthetic = isinstance(traffic, Synthetic)
-        batches = traffic.batches(streams) if synthetic else _batches(traffic)
+        batches = traffic.batches(streams) if synthetic else _batches(traffic, self.service.origins)
         start = self.clock, batches, self.cluster, _go_on
         users = traffic.arrivals if synthetic else self.service.users
         if isinstance(users, Users):
@@ -238,11 +240,11 @@ def _pool(
     )
 
 
-def _batches(requests: Sequence[Sent]) -> Iterator[Batch]:
+def _batches(requests: Sequence[Sent], origins: Sequence[Origin]) -> Iterator[Batch]:
     if requests:
-        sent_s, inputs, outputs = zip(*(request[:3] for request in requests), strict=True)
-        origins = [request[3] if len(request) > 3 else ANYWHERE for request in requests]
-        yield Batch(np.array(sent_s, dtype=np.float64), np.array(inputs), np.array(outputs), origins)
+        sent_s, inputs, outputs = zip(*requests, strict=True)
+        known = [*origins, *[ANYWHERE] * len(requests)][: len(requests)] if origins else None
+        yield Batch(np.array(sent_s, dtype=np.float64), np.array(inputs), np.array(outputs), known)
 
 
 def _go_on(sent: int) -> None:

@@ -78,7 +78,7 @@ class CurrentView:
 
     def cached_tokens(self, index: int, request: Request) -> int:
         """Return the tokens of a request's prompt whose KV a replica would find in its cache."""
-        return int(self._engines[index].cached_tokens_of(request))
+        return int(self._engines[index].cached_tokens_of(request, self._clock.now))
 
     def keep_changes(self) -> deque[Change]:
         """Return a queue to which every change of a count is added from now on."""

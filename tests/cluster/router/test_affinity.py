@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from servesim.cluster.disaggregated import Disaggregated
-from servesim.cluster.router import KvAware, LeastOutstanding, PrefixAffinity
+from servesim.cluster.router import KvAware, LeastOutstanding, PrefixAffinity, Router
 from servesim.cluster.router.memory import SentPrompts
 from servesim.engine.continuous import Continuous
 from servesim.engine.static import Static
@@ -124,8 +125,9 @@ def test_where_no_prefix_is_reused_only_the_load_counts() -> None:
 def service(scheduler: Continuous | Static) -> list[Row]:
     """Serve six requests that come at once and begin alike on pools of two, whoever is ahead."""
     router = PrefixAffinity(tokens_per_outstanding=0)
-    served = Service(scheduler, replicas=2, decode_replicas=2, router=router)
-    return served.serve([(0.0, 100, 500, Origin(prefix=((1, 90),)))] * 6).by_id
+    origins = [Origin(prefix=((1, 90),))] * 6
+    served = Service(scheduler, replicas=2, decode_replicas=2, router=router, origins=origins)
+    return served.serve([(0.0, 100, 500)] * 6).by_id
 
 
 @pytest.mark.parametrize(
@@ -147,3 +149,37 @@ def test_a_decode_pool_is_balanced_whatever_the_prompts_share() -> None:
     rows = service(Disaggregated())
     assert [row["prefill_replica"] for row in rows] == [0] * 6
     assert [row["replica"] for row in rows] == [2, 3] * 3
+
+
+# ---- hits
+
+
+def hits(router: Router, kv_blocks: int, replicas: int = 3) -> int:
+    """Serve the turns of 12 conversations in a random order; return the tokens found again."""
+    order = Streams(2).stream("order").permutation(np.repeat(np.arange(12), 6)).tolist()
+    turns: Counter[int] = Counter()
+    sent, origins = [], []
+    for number, session in enumerate(order):
+        turns[session] += 1
+        sent.append((0.4 * number, 200 * turns[session], 190))
+        origins.append(Origin(session=session, prefix=((-1, 96),), stream=session))
+    service = Service(Continuous(), replicas=replicas, router=router, kv_blocks=kv_blocks, origins=origins)
+    return int(service.serve(sent).column("cached_tokens").sum())
+
+
+def test_affinity_finds_what_balance_alone_does_not() -> None:
+    """Least to most: nobody looks, little is remembered, all that was sent is, and the caches are asked.
+
+    Whoever minds nothing else finds as much as if there were but one replica.
+    """
+    looks = [
+        LeastOutstanding(),
+        PrefixAffinity(remembers=2000),
+        PrefixAffinity(),
+        KvAware(),
+        KvAware(tokens_per_outstanding=0),
+    ]
+    found = [hits(router, kv_blocks=10**6) for router in looks]
+    assert found == sorted(set(found))
+    assert found[-1] == hits(LeastOutstanding(), kv_blocks=10**6, replicas=1)
+    assert hits(KvAware(), kv_blocks=200) > hits(PrefixAffinity(), kv_blocks=200)

@@ -36,9 +36,9 @@ def test_the_session_that_has_been_silent_longest_is_forgotten() -> None:
 
 
 def test_a_session_has_a_home_in_each_of_two_pools() -> None:
-    sent = [(0.1 * turn, 8, 50, Origin(session=turn % 2)) for turn in range(6)]
-    service = Service(Disaggregated(), replicas=2, decode_replicas=2, router=SessionSticky())
-    rows = service.serve(sent).by_id
+    origins = [Origin(session=turn % 2) for turn in range(6)]
+    service = Service(Disaggregated(), replicas=2, decode_replicas=2, router=SessionSticky(), origins=origins)
+    rows = service.serve([(0.1 * turn, 8, 50) for turn in range(6)]).by_id
     for pool in ("prefill_replica", "replica"):
         homes = [{row[pool] for row in rows[session::2]} for session in (0, 1)]
         assert [len(home) for home in homes] == [1, 1]
