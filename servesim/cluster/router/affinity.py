@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from servesim.cluster.router.informed import Informed, least_outstanding
 from servesim.cluster.router.memory import SentPrompts
 from servesim.cluster.router.protocol import Pick
 from servesim.cluster.view import PoolView
+from servesim.workload.batch import MOST_REQUESTS
 from servesim.workload.lengths import MOST_TOKENS
 from servesim.workload.request import Request
 
@@ -37,11 +39,13 @@ class Affinity(Informed):
     """What the two routers have in common: the price of a request ahead.
 
     With 0 only the prefix counts; with more than a prompt's length, the outstanding requests come first.
-    Where two cost the same, the one with fewer outstanding gets the request; where no replica reuses
-    prefixes, the one with the fewest.
+    Replicas with more than ``max_imbalance`` requests more than the least loaded one are left out. Where two
+    cost the same, the one with fewer outstanding gets the request; where no replica reuses prefixes, the one
+    with the fewest.
     """
 
     tokens_per_outstanding: float = quantity("tokens", at_least=0, at_most=MOST_TOKENS, default=256.0)
+    max_imbalance: int | None = quantity("requests", at_least=0, at_most=MOST_REQUESTS, default=None)
 
     def begin(self, view: PoolView, rng: np.random.Generator) -> Pick:
         """Return a function that looks for the least cost."""
@@ -54,11 +58,14 @@ class Affinity(Informed):
     def cheapest(self, view: PoolView, cached: Cached) -> Pick:
         """Return a function that looks for the least cost, given what is cached where."""
         outstanding, price, everyone = view.outstanding, self.tokens_per_outstanding, range(view.replicas)
+        margin = inf if self.max_imbalance is None else self.max_imbalance
 
         def pick(request: Request) -> int:
+            most = min(outstanding) + margin
+
             def cost(index: int) -> tuple[float, int]:
                 ahead = outstanding[index]
-                return price * ahead - cached(index, request), ahead
+                return price * ahead - cached(index, request) if ahead <= most else inf, ahead
 
             return min(everyone, key=cost)
 

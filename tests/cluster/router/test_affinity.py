@@ -85,6 +85,20 @@ def test_a_request_ahead_counts_as_much_as_so_many_tokens(price: float, replica:
     assert picks(KvAware(tokens_per_outstanding=price), pool) == [replica]
 
 
+@pytest.mark.parametrize(("margin", "most"), [(None, 12), (4, 5), (1, 2), (0, 1)])
+def test_a_beginning_that_all_share_holds_them_up_to_the_imbalance_allowed(
+    margin: int | None, most: int
+) -> None:
+    """The replica that had the first prompt gets so many more than the other, which has it then, too."""
+    pool = Pool([0, 0])
+    pick = pool.start(PrefixAffinity(tokens_per_outstanding=10, max_imbalance=margin))
+    ahead = 0
+    for _ in range(12):
+        pick(request(Origin(prefix=((1, 900),)), 1000))
+        ahead = max(ahead, pool.outstanding[0] - pool.outstanding[1])
+    assert ahead == most
+
+
 def test_of_equal_costs_the_fewer_outstanding_and_then_the_first_win() -> None:
     assert picks(KvAware(tokens_per_outstanding=0), Pool([2, 1, 1], cached=[0, 0, 0])) == [1]
     assert picks(KvAware(tokens_per_outstanding=100), Pool([1, 4], cached=[100, 400])) == [0]
