@@ -18,7 +18,9 @@ class Informed(ABC):
     """A router that looks at its pool, and sees it as it was ``delay_s`` ago.
 
     A router that counts its own requests knows at once; one that reads the engines' metrics, or stands
-    beside others, knows late. What it learns late is all that the pool shows, its own sendings included.
+    beside others, knows late. What it learns late is all that the pool shows, its own sendings included; whom
+    old counts show as the least loaded is then trampled on (Mitzenmacher, How Useful Is Old Information?,
+    IEEE TPDS 11(1), 2000).
     """
 
     delay_s: float = quantity("s", at_least=0, at_most=MOST_S, default=0.0)
