@@ -78,6 +78,8 @@ class CurrentView:
 
     def cached_tokens(self, index: int, request: Request) -> int:
         """Return the tokens of a request's prompt whose KV a replica would find in its cache."""
+        if not request.may_be_cached:
+            return 0
         return int(self._engines[index].cached_tokens_of(request, self._clock.now))
 
     def keep_changes(self) -> deque[Change]:
