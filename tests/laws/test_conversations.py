@@ -216,3 +216,21 @@ def test_two_runs_are_the_same_to_the_bit() -> None:
     one, other = (service.serve(USERS) for _ in range(2))
     assert one.log.requests == other.log.requests
     assert max(one.column("finished_s")) < inf
+
+
+def test_a_turn_finds_all_that_was_computed_for_those_before_it() -> None:
+    """In a cache that is never full: whole blocks of the last prompt and its answer, but for its last token.
+
+    The first turn finds the whole blocks of a system prompt that was seen before.
+    """
+    size = 4
+    service = Service(Continuous(max_num_seqs=6, block_size=size, max_num_batched_tokens=64))
+    run = service.serve(replace(CHAT, arrivals=ClosedLoop(1)))
+    seen: set[int] = set()
+    for number, rows in by_session(run).items():
+        ((prompt, _),) = planned(CHAT, 60)[number].origin.prefix
+        assert rows[0]["cached_tokens"] == (40 if prompt in seen else 0)
+        seen.add(prompt)
+        for last, row in pairwise(rows):
+            assert row["cached_tokens"] == (last["input_tokens"] + last["output_tokens"] - 1) // size * size
+    assert seen == {0, 1, 2}

@@ -80,7 +80,7 @@ def test_conversations_compose(option: str) -> None:
     assert isinstance(workload, Sessions)
     kinds = {path.stem for path in options("turns")}
     assert kinds == {"fixed", "geometric", "uniform"}
-    assert workload.tools.lengths == Lognormal(800.0, 300.0, 2.0, 1.0)
+    assert workload.tools.lengths == Lognormal(500.0, 150.0, 1.5, 1.0)
 
 
 def test_the_shipped_day_sends_4_requests_per_second_on_average() -> None:

@@ -5,13 +5,19 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from servesim.engine.continuous import Continuous
+from servesim.streams import Streams
 from servesim.workload.description import Description
 from servesim.workload.formats import read
 from servesim.workload.formats.prefixes import Spans, chained, shared_spans
 from servesim.workload.formats.recording import Blocks
+from servesim.workload.trace import Trace
+from tests.engine.test_mooncake_hits import TOKENS, hits_of_a_queue
+from tests.serving import Service
 from tests.shared import shared_data
 
 Chain = tuple[tuple[int, int], ...]
@@ -113,3 +119,15 @@ def test_mooncakes_prompts_share_what_an_endless_cache_would_find() -> None:
     assert reuse is not None
     assert found == reuse.tokens.sum()
     assert found / recording.input_tokens.sum() > 0.5
+
+
+@pytest.mark.parametrize("capacity", [400, 10_000])
+def test_a_cache_finds_by_spans_what_it_would_find_by_blocks(capacity: int) -> None:
+    """In a cache that is too small for all: what nobody else asks for goes first, named or not."""
+    path = shared_data("traces", "mooncake_synthetic.jsonl.gz")
+    (batch,) = Trace(str(path), at_once=True).batches(Streams(0))
+    service = Service(
+        Continuous(max_num_seqs=1, block_size=TOKENS), kv_blocks=capacity, origins=list(batch.origins or [])
+    )
+    run = service.serve(list(zip(*(column.tolist() for column in batch[:3]), strict=True)))
+    assert sum(row["cached_tokens"] for row in run.completed) == hits_of_a_queue(capacity)
