@@ -134,7 +134,8 @@ def _client(
 ) -> Client:
     limit, api_time_s = scenario.client.max_concurrency, scenario.client.api_time_s
     if isinstance(scenario.workload, Sessions):
-        return Conversations(clock, scenario.workload, streams, cluster, pause, api_time_s)
+        longest = cluster.max_model_len
+        return Conversations(clock, scenario.workload, streams, cluster, pause, longest, api_time_s)
     if users := scenario.workload.users:
         duration_s, thoughts_s = scenario.workload.duration_s, users.thoughts_s(streams.stream("think times"))
         return ClosedLoop(clock, batches, cluster, pause, users, thoughts_s, duration_s, api_time_s)

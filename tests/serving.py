@@ -151,7 +151,8 @@ class Run:
     ) -> OpenLoop | Semaphore | ClosedLoop | Conversations:
         streams, sending = Streams(self.service.seed), self.service.client
         if isinstance(traffic, Sessions):
-            return Conversations(self.clock, traffic, streams, self.cluster, _go_on, sending.api_time_s)
+            start = self.clock, traffic, streams, self.cluster, _go_on, self.cluster.max_model_len
+            return Conversations(*start, sending.api_time_s)
         synthetic = isinstance(traffic, Synthetic)
         batches = traffic.batches(streams) if synthetic else _batches(traffic, self.service.origins)
         start = self.clock, batches, self.cluster, _go_on

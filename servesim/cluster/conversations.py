@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
-from math import inf, isnan
+from math import inf
 
 from servesim.cluster.cluster import Cluster
 from servesim.cluster.listener import Listener
@@ -26,7 +26,8 @@ class Ends:
     """How sessions ended: all turns answered, no room for the next prompt, or a request that failed.
 
     ``durations_s`` and ``requests`` are of the first two: seconds from the first sending to the end of the
-    last answer, and the number of requests.
+    last answer, and the number of requests. ``open_s`` are seconds up to the last answer of those that had
+    more to say when the sending ended, or the run.
     """
 
     begun: int = 0
@@ -35,6 +36,7 @@ class Ends:
     failed: int = 0
     durations_s: array[float] = field(default_factory=lambda: array("d"))
     requests: array[int] = field(default_factory=lambda: array("q"))
+    open_s: array[float] = field(default_factory=lambda: array("d"))
 
     @property
     def unfinished(self) -> int:
@@ -43,13 +45,13 @@ class Ends:
 
 
 class Talk:
-    """A session that is going on: how many of its turns have been sent, and since when."""
+    """A session that is going on: since when, how many of its turns were sent, when the last was answered."""
 
-    __slots__ = ("begun_s", "pause_s", "sent", "session")
+    __slots__ = ("answered_s", "begun_s", "pause_s", "sent", "session")
 
     def __init__(self, session: Session, begun_s: float, pause_s: float) -> None:
         self.session = session
-        self.begun_s = begun_s
+        self.begun_s = self.answered_s = begun_s
         self.pause_s = pause_s
         self.sent = 0
 
@@ -66,6 +68,7 @@ class Conversations(Listener):
         streams: what they are drawn from.
         cluster: where the requests go.
         pause: told every thousand requests how many there have been.
+        max_model_len: tokens that a prompt and its answer may have together.
         api_time_s: seconds from the sending to the arrival.
     """
 
@@ -78,6 +81,7 @@ class Conversations(Listener):
         streams: Streams,
         cluster: Cluster,
         pause: Callable[[int], None],
+        max_model_len: int,
         api_time_s: float = 0.0,
     ) -> None:
         super().__init__(clock, cluster, api_time_s)
@@ -91,7 +95,7 @@ class Conversations(Listener):
         self._most = inf if workload.most_requests is None else workload.most_requests
         self._until_s = inf if workload.duration_s is None else workload.duration_s
         context = inf if workload.max_context_tokens is None else workload.max_context_tokens
-        self._longest = min(context, cluster.max_model_len - 1)
+        self._longest = min(context, max_model_len - 1)
         self._open: dict[Talk, None] = {}
         self._asking: dict[Request, Talk] = {}
         self._next_s = next(self._starts_s, None)
@@ -138,8 +142,8 @@ class Conversations(Listener):
 
     def _answered(self, request: Request) -> None:
         talk, ends, now = self._asking.pop(request), self.ends, self._clock.now
-        session, turn = talk.session, talk.sent
-        if isnan(request.finished_s):
+        session, turn, talk.answered_s = talk.session, talk.sent, now
+        if request.generated < request.output_tokens:
             ends.failed += 1
         elif turn == session.turns:
             ends.completed += 1
@@ -164,6 +168,11 @@ class Conversations(Listener):
         """Note how long a session took, and how many requests."""
         self.ends.durations_s.append(now - talk.begun_s)
         self.ends.requests.append(talk.sent)
+
+    def halt(self, now: float) -> None:
+        """Cut the run: whatever has been sent by now will not arrive, and no session goes on."""
+        super().halt(now)
+        self.ends.open_s.extend(talk.answered_s - talk.begun_s for talk in self._open)
 
     def remaining(self) -> int:
         """Count the requests that are yet to be sent; none where a duration ends the sending.

@@ -10,6 +10,7 @@ import numpy as np
 from servesim.cluster.conversations import Ends
 from servesim.engine.log import COMPLETED, DROPPED, QUEUED, REASONS, RUNNING, TIMED_OUT
 from servesim.results.records import Records
+from servesim.results.sessions import percentile_of_stays
 from servesim.results.steady_state import FILLED
 
 
@@ -49,9 +50,8 @@ class Facts:
 
     @property
     def stay_s(self) -> float:
-        """Seconds in which 95% of the conversations that ended were through; 0 where there are none."""
-        stays_s = self.sessions.durations_s if self.sessions else ()
-        return float(np.percentile(stays_s, FILLED)) if len(stays_s) else 0.0
+        """Seconds in which 95% of the conversations are through; 0 where there are none."""
+        return percentile_of_stays(self.sessions, FILLED) if self.sessions else 0.0
 
     @property
     def client_queued(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,21 @@ def sessions(records: Records, ends: Ends) -> dict[str, Any]:
         "first_turns": _of_turns(records, turn == 0),
         "later_turns": _of_turns(records, turn > 0),
     }
+
+
+def percentile_of_stays(ends: Ends, percent: float) -> float:
+    """Return the seconds that so many per cent of the sessions do not pass; infinite where none can tell.
+
+    Long sessions are cut by the end of the sending more often than short ones, so that those that ended are
+    too short a sample. The share that lasts longer than t is estimated as the product over the ends t_i <= t
+    of 1 - 1/n_i, n_i sessions being known to last for t_i at least (Kaplan and Meier, "Nonparametric
+    estimation from incomplete observations", JASA 53, 1958).
+    """
+    ended_s = np.sort(np.array(ends.durations_s, dtype=np.float64))
+    open_s = np.sort(np.array(ends.open_s, dtype=np.float64))
+    lasting = np.arange(len(ended_s), 0, -1) + len(open_s) - np.searchsorted(open_s, ended_s)
+    reached = np.flatnonzero(np.cumprod(1 - 1 / lasting) <= 1 - percent / 100 + 1e-12)
+    return float(ended_s[reached[0]]) if len(reached) else inf
 
 
 def _of_turns(records: Records, chosen: NDArray[np.bool_]) -> dict[str, float]:

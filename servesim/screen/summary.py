@@ -247,7 +247,7 @@ def _saturation(summary: Mapping[str, Any]) -> str:
         workload = summary["scenario"]["workload"]
         kind = workload.get("arrivals", {}).get("kind")
         if kind == "burst" or workload.get("at_once"):
-            return "all requests at once"
+            return f"all {'sessions' if workload['kind'] == 'sessions' else 'requests'} at once"
         return "closed loop" if kind == "closed_loop" else "too short to tell saturation"
     return "SATURATED" if summary["saturated"] else "not saturated"
 
