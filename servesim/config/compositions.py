@@ -175,4 +175,4 @@ def _plain_setting(text: str) -> Setting | None:
         return None
     key, value = override.key_or_group, override.value()
     plain = _KEY.fullmatch(key) and (value is None or isinstance(value, (str, int, float, bool)))
-    return Setting(key, value) if plain else None
+    return Setting(key, value) if plain else None  # type: ignore[arg-type]
