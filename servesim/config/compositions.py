@@ -19,6 +19,7 @@ from servesim.config.groups import Groups, conf_dir
 from servesim.config.nested import value_at, with_value
 from servesim.config.overrides import parsed, place
 from servesim.config.plain_options import PlainOptions
+from servesim.config.yaml_files import FileState
 
 _KEY = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 #: What files alone do not decide: values of the environment, folders to look into.
@@ -45,28 +46,18 @@ def composed(overrides: Sequence[str], config_dir: Path | None = None) -> Compos
 
 
 @lru_cache(maxsize=1)
-def _shipped(folder: Path, state: tuple[_FileState, ...]) -> Compositions:
+def _shipped(folder: Path, state: tuple[FileState, ...]) -> Compositions:
     return Compositions(Groups([folder]))
 
 
-class _FileState(NamedTuple):
-    """What is another after a file has been written."""
-
-    path: str
-    changed_ns: int
-    moved_ns: int
-    size: int
-
-
-def _state(folder: str | Path) -> Iterator[_FileState]:
+def _state(folder: str | Path) -> Iterator[FileState]:
     """Yield the states of the YAML files below a folder."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir():
                 yield from _state(entry.path)
             elif entry.name.endswith(".yaml"):
-                stat = entry.stat()
-                yield _FileState(entry.path, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size)
+                yield FileState.of(entry.path, entry.stat())
 
 
 class Setting(NamedTuple):
