@@ -143,12 +143,12 @@ class Conversations(Listener):
     def _answered(self, request: Request) -> None:
         talk, ends, now = self._asking.pop(request), self.ends, self._clock.now
         session, turn, talk.answered_s = talk.session, talk.sent, now
-        if request.generated < request.output_tokens:
+        if not self._cluster.completed(request):
             ends.failed += 1
         elif turn == session.turns:
             ends.completed += 1
             self._note(talk, now)
-        elif (prompt := request.input_tokens + request.generated + session.inputs[turn]) > self._longest:
+        elif (prompt := request.input_tokens + request.output_tokens + session.inputs[turn]) > self._longest:
             ends.context_full += 1
             self._note(talk, now)
         else:

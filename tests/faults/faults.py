@@ -241,7 +241,7 @@ FAULTS = (
     Fault(
         "a prompt leaves out the answers before it",
         CONVERSATIONS,
-        "request.input_tokens + request.generated + session.inputs[turn]",
+        "request.input_tokens + request.output_tokens + session.inputs[turn]",
         "request.input_tokens + session.inputs[turn]",
     ),
     # ---- what prompts share
