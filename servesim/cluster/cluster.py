@@ -73,10 +73,6 @@ class Cluster(ABC):
         """Tokens that a sequence may have, prompt and output together."""
         return self._max_model_len
 
-    def completed(self, request: Request) -> bool:
-        """Say whether a request that has left was answered to the end."""
-        return request.generated == request.output_tokens
-
     @property
     def unfinished(self) -> int:
         """Requests that are in the system."""

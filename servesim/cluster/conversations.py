@@ -143,7 +143,7 @@ class Conversations(Listener):
     def _answered(self, request: Request) -> None:
         talk, ends, now = self._asking.pop(request), self.ends, self._clock.now
         session, turn, talk.answered_s = talk.session, talk.sent, now
-        if not self._cluster.completed(request):
+        if request.generated < request.output_tokens:
             ends.failed += 1
         elif turn == session.turns:
             ends.completed += 1
