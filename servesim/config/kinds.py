@@ -10,6 +10,10 @@ from servesim.cost.auto import Auto
 from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
 from servesim.engine.continuous import Continuous
+from servesim.engine.queue_order.fair import Fair
+from servesim.engine.queue_order.keyed import EarliestDeadline, ShortestFirst
+from servesim.engine.queue_order.order import Fcfs
+from servesim.engine.queue_order.priority import Priority
 from servesim.engine.static import Static
 from servesim.workload.arrivals import Burst, ClosedLoop, Constant, Gamma, Poisson
 from servesim.workload.lengths import Fixed, Geometric, Lognormal, Range, Uniform
@@ -22,6 +26,13 @@ from servesim.workload.vllm_bench import VllmBench
 KINDS: Kinds = {
     "calibration": {"auto": Auto, "profile": Profile, "roofline": Roofline},
     "scheduler": {"static": Static, "continuous": Continuous, "disaggregated": Disaggregated},
+    "scheduler.queue_order": {
+        "fcfs": Fcfs,
+        "shortest_first": ShortestFirst,
+        "priority": Priority,
+        "earliest_deadline": EarliestDeadline,
+        "fair": Fair,
+    },
     "cluster": {"pool": Pool, "prefill_decode": PrefillDecode},
     "router": {"round_robin": RoundRobin, "random": Random, "least_outstanding": LeastOutstanding},
     "workload": {"synthetic": Synthetic, "trace": Trace},
@@ -60,5 +71,4 @@ LATER = {
     "q_lora_rank": _LATENT,
     "sliding_window": _WINDOW,
     **dict.fromkeys(("speculative", "speculation", "draft"), _DRAFTS),
-    "scheduling_policy": "an order of the queue other than first come, first served is",
 }

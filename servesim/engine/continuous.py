@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from servesim.check import quantity
+from servesim.engine.queue_order.order import Fcfs, QueueOrder
 from servesim.workload.lengths import MOST_TOKENS
 
 #: A thousand times what engines run with. The memory that step times take grows with these numbers.
@@ -25,6 +26,7 @@ class Continuous:
     in blocks that nobody has taken since.
     """
 
+    queue_order: QueueOrder = quantity(default=Fcfs())
     max_num_seqs: int = quantity("sequences", at_least=1, at_most=MOST_SEQUENCES, default=1024)
     max_num_batched_tokens: int = quantity("tokens per step", at_least=1, at_most=MOST_TOKENS, default=8192)
     block_size: int = quantity("tokens", at_least=1, at_most=MOST_TOKENS, default=16)

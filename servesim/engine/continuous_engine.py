@@ -7,17 +7,17 @@ steps are planned as one leap up to the next event that can change the batch.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from math import inf
 
 from servesim.cost.step_time import StepTime
 from servesim.engine.clock import StalledError
 from servesim.engine.continuous import Continuous
-from servesim.engine.decodes import Decodes
 from servesim.engine.leap import Leap
 from servesim.engine.log import KV_BLOCKS_LAST, STEPS, Log, pack_gap, pack_step
 from servesim.engine.prefix_cache import PrefixCache
+from servesim.engine.queue_order.fair_queue import FairQueue
+from servesim.engine.queue_order.order import Queue
 from servesim.workload.request import Request
 
 
@@ -49,10 +49,9 @@ class ContinuousEngine:
         self.step_time = step_time
         self.kv_blocks = self.free_blocks = kv_blocks
         self.block_size = scheduler.block_size
-        self.waiting: deque[Request] = deque()
-        #: in order of admission; a dict is an ordered set whose last member pops in O(1)
-        self.running: dict[Request, None] = {}
-        self.decodes = Decodes(scheduler.block_size)
+        #: the running ones in order of admission; ``popitem`` takes the one to be preempted out of them
+        self.waiting, self.running, self.decodes = scheduler.queue_order.start(scheduler.block_size)
+        self._tenants = self.waiting if isinstance(self.waiting, FairQueue) else None
         self.cache = PrefixCache(kv_blocks)
         self._caching = scheduler.enable_prefix_caching
         #: the one running request whose prompt is only partly computed; always the last of `running`
@@ -76,7 +75,9 @@ class ContinuousEngine:
         self.waiting.append(request)
         if not self._leap.steps:
             return max(now, request.arrived_s)
-        return self._leap.cut(now) if self._leap.steps > 1 and self._admissible(self.waiting) else None
+        return (
+            self._leap.cut(now) if self._leap.steps > 1 and self._admissible(self.waiting, request) else None
+        )
 
     def boundary(self, now: float) -> float | None:
         """Settle the steps that end now, plan those that follow; return when they end, or None when idle."""
@@ -90,10 +91,14 @@ class ContinuousEngine:
             self._settle(self._leap.end_s)
         self.decodes.update()
 
-    def _admissible(self, queue: deque[Request]) -> bool:
+    def _admissible(self, queue: Queue, request: Request) -> bool:
         """Say whether the newest of a queue is its head and could be admitted beside the decodes."""
         budget = self.token_budget - self.decodes.count
-        if len(queue) > 1 or budget <= 0 or len(self.running) >= self.max_num_seqs:
+        if budget <= 0 or len(self.running) >= self.max_num_seqs:
+            return False
+        if self._tenants is not None and queue is self.waiting:
+            return self._tenants.begins(request)
+        if queue[0] is not request:
             return False
         missing = queue[0].missing_tokens()
         if missing > budget:
@@ -117,14 +122,18 @@ class ContinuousEngine:
         decodes, preempted = self.decodes, 0
         self._chunks = []
         while (blocks := decodes.blocks()) > self.free_blocks:
-            self._preempt_last(now)
+            self._preempt_one(now)
             preempted += 1
         self.free_blocks -= blocks
-        if self.partial is not None:
+        while self.partial is not None:
             tokens = min(self.partial.missing_tokens(), self.token_budget - decodes.count)
-            if not self._schedule(self.partial, tokens):
-                self._preempt_last(now)
-                preempted += 1
+            if self._schedule(self.partial, tokens):
+                break
+            self.free_blocks += blocks
+            self._preempt_one(now)
+            preempted += 1
+            blocks = decodes.blocks()
+            self.free_blocks -= blocks
         self._preempted += preempted
         return preempted
 
@@ -133,7 +142,7 @@ class ContinuousEngine:
         if self.waiting:
             self._admit_from(self.waiting, now)
 
-    def _admit_from(self, queue: deque[Request], now: float) -> None:
+    def _admit_from(self, queue: Queue, now: float) -> None:
         running, kept, budget = self.running, self.cache.kept, self.token_budget - self.decodes.count
         for _, tokens in self._chunks:
             budget -= tokens
@@ -225,8 +234,8 @@ class ContinuousEngine:
     def _queue_length(self) -> int:
         return len(self.waiting)
 
-    def _preempt_last(self, now: float) -> None:
-        """Throw the last running request out, its blocks given back, and put it at the head of the queue."""
+    def _preempt_one(self, now: float) -> None:
+        """Throw a running request out, its blocks given back, and put it at the head of the queue."""
         request, _ = self.running.popitem()
         if request is self.partial:
             self.partial = None

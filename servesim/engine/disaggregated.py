@@ -116,7 +116,7 @@ class DecodeEngine(ContinuousEngine):
         self.landed.append(request)
         if not self._leap.steps:
             return now
-        return self._leap.cut(now) if self._admissible(self.landed) else None
+        return self._leap.cut(now) if self._admissible(self.landed, request) else None
 
     def _room_for(self, request: Request) -> int:
         """Return the blocks of the prompt and of the tokens emitted, the newest included."""

@@ -39,6 +39,7 @@ class Static:
         "max_num_seqs": _NO_BUDGET,
         "max_num_batched_tokens": _NO_BUDGET,
         "enable_chunked_prefill": _NO_BUDGET,
+        "queue_order": "static batching takes requests as they come",
         "enable_prefix_caching": "static batching never preempts a request, so none could find its KV again",
     }
 

@@ -101,8 +101,11 @@ def _sections(
 def _scheduler(scenario: Mapping[str, Any]) -> str:
     hidden = ("kind", "block_size", "gpu_memory_utilization", "kv_cache_dtype", "max_model_len")
     keys = {key: value for key, value in scenario["scheduler"].items() if key not in hidden}
-    shown = ", ".join(f"{key}={typed(value)}" for key, value in keys.items() if value is not None)
-    return f"{scenario['scheduler']['kind']}: {shown}"
+    order = keys.pop("queue_order", {"kind": "fcfs"})
+    shown = [f"{key}={typed(value)}" for key, value in keys.items() if value is not None]
+    if order["kind"] != "fcfs":
+        shown.insert(0, f"queue_order={_option(order)}")
+    return f"{scenario['scheduler']['kind']}: {', '.join(shown)}"
 
 
 def _traffic(summary: Mapping[str, Any]) -> str:
@@ -131,11 +134,17 @@ def _source(workload: Mapping[str, Any], spread: bool) -> str:
         return f"{workload['path']} at {times}its recorded rate"
     if workload["kind"] == "replay":
         return f"{workload['source']}, {'all at once' if workload['at_once'] else 'at its recorded times'}"
-    arrivals = {key: value for key, value in workload["arrivals"].items() if value not in (None, 0)}
-    kind = arrivals.pop("kind")
-    if "think_time_s" not in arrivals:
+    arrivals = dict(workload["arrivals"])
+    if not arrivals.get("think_time_s"):
         arrivals.pop("think_time", None)
-    keys = ", ".join(f"{key}={typed(value)}" for key, value in arrivals.items())
+    return _option(arrivals)
+
+
+def _option(values: Mapping[str, Any]) -> str:
+    """Tell which option of a group was chosen, and those of its keys that say anything."""
+    said = {key: value for key, value in values.items() if value not in (None, 0, [])}
+    kind = said.pop("kind")
+    keys = ", ".join(f"{key}={typed(value)}" for key, value in said.items())
     return f"{kind} ({keys})" if keys else kind
 
 

@@ -12,6 +12,11 @@ from math import ceil, inf
 from random import Random
 from typing import Any, Literal, TypeVar
 
+from servesim.engine.queue_order.fair import Fair
+from servesim.engine.queue_order.keyed import EarliestDeadline, ShortestFirst
+from servesim.engine.queue_order.order import QueueOrder
+from servesim.engine.queue_order.priority import Priority
+from servesim.workload.origin import Origin
 from tests.costs import AffineStepTime
 from tests.oracle.client import EARLY_S, Sending, Sent
 from tests.oracle.cluster import Rule, Run, serve, serve_disaggregated
@@ -172,6 +177,42 @@ def draw_disaggregated(random: Random) -> DisaggregatedCase:
     return onto_boundaries(random, case)
 
 
+ORDERS: tuple[QueueOrder, ...] = (
+    ShortestFirst(),
+    ShortestFirst(by="total"),
+    ShortestFirst(by="output"),
+    Priority(),
+    EarliestDeadline(),
+    Fair(),
+    Fair(weights=(4.0, 0.5)),
+    Fair(input_weight=0.25, output_weight=3.0),
+)
+
+
+def in_order(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
+    """Return the drawing of the same cases with another queue order, and requests that differ in rank."""
+
+    def drawn(random: Random) -> Case:
+        case = draw(random)
+        tenants, classes = random.choice((1, 2, 2, 3)), random.choice((1, 2, 3))
+        slacks_s = random.sample((0.0, 0.1, 1.0, 10.0, inf), 2)
+        origins = tuple(
+            Origin(
+                tenant=random.randrange(tenants),
+                priority=random.randrange(classes),
+                slack_s=random.choice(slacks_s),
+            )
+            for _ in case.requests
+        )
+        return replace(
+            case,
+            limits={**case.limits, "queue_order": random.choice(ORDERS)},
+            sending=replace(case.sending, origins=origins),
+        )
+
+    return drawn
+
+
 def draw_step_time(random: Random) -> AffineStepTime:
     """Draw a step time; each of its terms may be absent, and its slope in context may break."""
     step_s = random.uniform(0.005, 0.05)
@@ -276,3 +317,6 @@ def with_client(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
 
 
 WITH_CLIENT = {kind: with_client(draw) for kind, draw in DRAWS.items()}
+
+#: Static batching takes requests as they come.
+IN_ORDER = {kind: in_order(WITH_CLIENT[kind]) for kind in ("continuous", "disaggregated")}

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, inf, isnan
 
+from servesim.engine.queue_order.order import Fcfs, QueueOrder
 from tests.costs import AffineStepTime
 from tests.oracle.job import Job
+from tests.oracle.orders import order_of
 from tests.oracle.pool import Pool
 from tests.oracle.step import Step, chunk_pairs
+
+FCFS = Fcfs()
 
 
 class Continuous:
@@ -29,6 +33,7 @@ class Continuous:
         max_num_batched_tokens: int,
         enable_chunked_prefill: bool = True,
         enable_prefix_caching: bool = True,
+        queue_order: QueueOrder = FCFS,
     ) -> None:
         self.index = index
         self.step_time = step_time
@@ -40,6 +45,7 @@ class Continuous:
         self.enable_chunked_prefill = enable_chunked_prefill
         self.enable_prefix_caching = enable_prefix_caching
 
+        self.order = order_of(queue_order)
         self.boundary_s = inf
         self.pool = Pool(kv_blocks)
         self.waiting: list[Job] = []
@@ -61,6 +67,7 @@ class Continuous:
 
     def arrive(self, job: Job, at: float) -> None:
         """Queue a request; an idle replica wakes at ``at``."""
+        self.order.arrived(job, self.waiting)
         self.waiting.append(job)
         job.replica = self.index
         self.wake(at)
@@ -93,6 +100,8 @@ class Continuous:
 
     def reached_target(self, job: Job, now: float) -> None:
         """Emit a token; the last one ends the request."""
+        if job.streaming:
+            self.order.decoded(job)
         job.emit(now)
         if isnan(job.prefilled_s):
             job.end_prefill(now)
@@ -118,13 +127,13 @@ class Continuous:
     def schedule(self, now: float) -> bool:
         """Schedule the running requests, then waiting ones; return whether any was preempted."""
         budget = self.max_num_batched_tokens
-        preempted = False
+        preempted = self.make_room(now)
         for job in list(self.running):
             if budget == 0 or job not in self.running:
                 break
             tokens = min(self.target(job) - job.computed, budget)
             while job in self.running and self.blocks_needed(job, tokens) > self.free:
-                self.preempt(self.running[-1], now)
+                self.preempt(self.order.victim(self.running), now)
                 preempted = True
             if job in self.running:
                 self.take(job, tokens, now)
@@ -133,10 +142,30 @@ class Continuous:
             self.admit(budget, now)
         return preempted
 
+    def make_room(self, now: float) -> bool:
+        """Preempt until all the others have room for the step; return whether any was preempted.
+
+        Only where it is not always the last one that goes: then it does not go while others are served.
+        """
+        preempted = False
+        while self.order.chooses_victims and self.blocks_of_step() > self.free:
+            self.preempt(self.order.victim(self.running), now)
+            preempted = True
+        return preempted
+
+    def blocks_of_step(self) -> int:
+        """Return the blocks that the running requests need for a step of them."""
+        budget, blocks = self.max_num_batched_tokens, 0
+        for job in self.running:
+            tokens = min(self.target(job) - job.computed, budget)
+            budget -= tokens
+            blocks += self.blocks_needed(job, tokens)
+        return blocks
+
     def admit(self, budget: int, now: float) -> None:
-        """Admit from the head of the queue, first come first served."""
+        """Admit from the head of the queue, as long as it can be."""
         while self.waiting and budget > 0 and len(self.running) < self.max_num_seqs:
-            job = self.waiting[0]
+            job = self.order.head(self.waiting)
             cached = self.look_up(job)
             missing = self.target(job) - len(cached) * self.block_size
             if missing > budget and not self.enable_chunked_prefill:
@@ -144,7 +173,8 @@ class Continuous:
             tokens = min(missing, budget)
             if not self.has_room(job, len(cached) * self.block_size + tokens):
                 break
-            self.waiting.pop(0)
+            self.waiting.remove(job)
+            self.order.admitted(job)
             self.running.append(job)
             self.reuse(job, cached)
             self.take(job, tokens, now)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import isnan, nan
 
+from servesim.workload.origin import ANYWHERE, Origin
+
 
 @dataclass(eq=False)
 class Job:
@@ -14,6 +16,8 @@ class Job:
     due_s: float
     input_tokens: int
     output_tokens: int
+
+    origin: Origin = ANYWHERE
 
     sent_s: float = nan
     arrived_s: float = nan
