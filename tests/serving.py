@@ -71,8 +71,8 @@ class Witness:
 class Service:
     """One pool of equal replicas; with a :class:`Disaggregated` scheduler it is the prefill pool of two.
 
-    ``users`` send requests that are no synthetic workload in a closed loop. Such requests have ``origins``,
-    the last ones none where there are fewer.
+    ``users`` send requests that are no synthetic workload in a closed loop. Such requests have
+    ``origins``, the last ones none where there are fewer.
     """
 
     scheduler: Static | Continuous = field(default_factory=Continuous)

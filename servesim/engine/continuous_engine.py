@@ -13,9 +13,9 @@ from math import inf
 from servesim.cost.step_time import StepTime
 from servesim.engine.clock import StalledError
 from servesim.engine.continuous import Continuous
+from servesim.engine.kv_cache import KvCache
 from servesim.engine.leap import Leap
 from servesim.engine.log import KV_BLOCKS_LAST, STEPS, Log, pack_gap, pack_step
-from servesim.engine.prefix_cache import PrefixCache
 from servesim.engine.queue_order.fair_queue import FairQueue
 from servesim.engine.queue_order.order import Queue
 from servesim.workload.request import Request
@@ -47,13 +47,10 @@ class ContinuousEngine:
         self.token_budget = scheduler.max_num_batched_tokens
         self.chunked = scheduler.enable_chunked_prefill
         self.step_time = step_time
-        self.kv_blocks = self.free_blocks = kv_blocks
-        self.block_size = scheduler.block_size
-        #: the running ones in order of admission; ``popitem`` takes the one to be preempted out of them
+        self.kv = KvCache(kv_blocks, scheduler.block_size, caches=scheduler.enable_prefix_caching)
+        #: the running ones in order of admission; ``popitem`` takes out the one to be preempted
         self.waiting, self.running, self.decodes = scheduler.queue_order.start(scheduler.block_size)
         self._tenants = self.waiting if isinstance(self.waiting, FairQueue) else None
-        self.cache = PrefixCache(kv_blocks)
-        self._caching = scheduler.enable_prefix_caching
         #: the one running request whose prompt is only partly computed; always the last of `running`
         self.partial: Request | None = None
         self._chunks: list[tuple[Request, int]] = []
@@ -75,9 +72,8 @@ class ContinuousEngine:
         self.waiting.append(request)
         if not self._leap.steps:
             return max(now, request.arrived_s)
-        return (
-            self._leap.cut(now) if self._leap.steps > 1 and self._admissible(self.waiting, request) else None
-        )
+        could_join = self._leap.steps > 1 and self._admissible(self.waiting, request)
+        return self._leap.cut(now) if could_join else None
 
     def boundary(self, now: float) -> float | None:
         """Settle the steps that end now, plan those that follow; return when they end, or None when idle."""
@@ -91,6 +87,16 @@ class ContinuousEngine:
             self._settle(self._leap.end_s)
         self.decodes.update()
 
+    def kv_used(self, now: float) -> int:
+        """Return the KV blocks that requests hold now."""
+        begun = self._leap.begun(now)
+        growth = self.decodes.blocks_after(begun - 1) if begun > 1 else 0
+        return self.kv.blocks - self.kv.free + growth
+
+    def cached_tokens_of(self, request: Request, now: float) -> int:
+        """Return how many tokens of a prompt this replica would find in its cache now."""
+        return self.kv.cached_tokens(request, self.kv.blocks - self.kv_used(now))
+
     def _admissible(self, queue: Queue, request: Request) -> bool:
         """Say whether the newest of a queue is its head and could be admitted beside the decodes."""
         budget = self.token_budget - self.decodes.count
@@ -100,10 +106,12 @@ class ContinuousEngine:
             return self._tenants.begins(request)
         if queue[0] is not request:
             return False
-        missing = queue[0].missing_tokens()
-        if missing > budget:
-            return self.chunked and self._blocks_short(queue[0], budget) <= self.free_blocks
-        return self._blocks_short(queue[0], missing) <= self.free_blocks
+        reuses = request.may_be_cached and self.kv.find(request)
+        missing = request.missing_tokens()
+        blocks = self.kv.short(request, missing if missing < budget else budget)
+        if reuses:
+            request.computed = request.blocks = 0
+        return blocks <= self.kv.free and (self.chunked or missing <= budget)
 
     # ---- planning ---------------------------------------------------------------------------------
 
@@ -121,21 +129,28 @@ class ContinuousEngine:
         """Give each running request its token or chunk, and the blocks; return how many were preempted."""
         decodes, preempted = self.decodes, 0
         self._chunks = []
-        while (blocks := decodes.blocks()) > self.free_blocks:
+        while (blocks := decodes.blocks()) > self.kv.free:
             self._preempt_one(now)
             preempted += 1
-        self.free_blocks -= blocks
-        while self.partial is not None:
-            tokens = min(self.partial.missing_tokens(), self.token_budget - decodes.count)
-            if self._schedule(self.partial, tokens):
-                break
-            self.free_blocks += blocks
+        self.kv.free -= blocks
+        while self.partial is not None and not self._schedule_next(self.partial, decodes.count):
+            self.kv.free += blocks
             self._preempt_one(now)
             preempted += 1
             blocks = decodes.blocks()
-            self.free_blocks -= blocks
+            self.kv.free -= blocks
         self._preempted += preempted
         return preempted
+
+    def _schedule_next(self, request: Request, beside: int) -> bool:
+        """Schedule the next chunk of a partly computed prompt beside so many tokens, if it fits."""
+        missing = request.missing_tokens()
+        tokens = min(missing, self.token_budget - beside)
+        if not self._schedule(request, tokens):
+            return False
+        if tokens == missing:
+            self.kv.name(request)
+        return True
 
     def _admit(self, now: float) -> None:
         """Admit waiting requests in order while slots, token budget and blocks last."""
@@ -143,47 +158,39 @@ class ContinuousEngine:
             self._admit_from(self.waiting, now)
 
     def _admit_from(self, queue: Queue, now: float) -> None:
-        running, kept, budget = self.running, self.cache.kept, self.token_budget - self.decodes.count
+        running, kv, budget = self.running, self.kv, self.token_budget - self.decodes.count
         for _, tokens in self._chunks:
             budget -= tokens
         while queue and budget > 0 and len(running) < self.max_num_seqs:
             request = queue[0]
-            reuses = request in kept
-            if reuses:
-                request.computed = self.cache.left(request, self.free_blocks) * self.block_size
+            reuses = request.may_be_cached and kv.find(request)
             missing = tokens = request.missing_tokens()
             if missing > budget:
-                if not self.chunked:
-                    return
-                tokens = budget
-            if not self._schedule(request, tokens):
+                tokens = budget if self.chunked else 0
+            if not tokens or not self._schedule(request, tokens):
+                if reuses:
+                    request.computed = request.blocks = 0
                 return
             queue.popleft()
             request.begin(now)
             if reuses:
-                self._reuse(request)
+                kv.hold(request)
+                if tokens == missing:
+                    kv.name(request)
             running[request] = None
             self.partial = request if tokens < missing else None
             budget -= tokens
 
     def _schedule(self, request: Request, tokens: int) -> bool:
         """Schedule a chunk and take the blocks for it, or do neither where they are not free."""
-        blocks = self._blocks_short(request, tokens)
-        if blocks > self.free_blocks:
+        kv = self.kv
+        blocks = kv.short(request, tokens)
+        if blocks > kv.free:
             return False
-        self.free_blocks -= blocks
+        kv.free -= blocks
         request.blocks += blocks
         self._chunks.append((request, tokens))
         return True
-
-    def _reuse(self, request: Request) -> None:
-        """Count the cached blocks that a request has been scheduled behind, which it holds again."""
-        self.cache.take(request, request.computed // self.block_size)
-        request.cached_tokens += request.computed
-
-    def _blocks_short(self, request: Request, tokens: int) -> int:
-        """Return the blocks that ``tokens`` more tokens of a request take beyond those it holds."""
-        return -(-(request.computed + tokens) // self.block_size) - request.blocks
 
     def _plan_mixed(self, now: float) -> float:
         """Plan one step of the decodes beside the prefill chunks."""
@@ -208,7 +215,7 @@ class ContinuousEngine:
         if limit != inf:
             steps = min(steps, int(limit - context) // count + 1)
         if steps > 1:
-            steps = 1 + decodes.steps_that_fit(self.free_blocks, steps - 1)
+            steps = 1 + decodes.steps_that_fit(self.kv.free, steps - 1)
         first_s, increment_s = base_s + slope_s * context, slope_s * count
         self._note(now, first_s, increment_s, count, 0, context, context)
         return self._leap.begin(now, steps, first_s, increment_s)
@@ -224,7 +231,7 @@ class ContinuousEngine:
         pairs: int,
     ) -> None:
         """Write the planned steps' row of the log, but for what only their end will tell."""
-        decodes, blocks = self.decodes.count, self.kv_blocks - self.free_blocks
+        decodes, blocks = self.decodes.count, self.kv.blocks - self.kv.free
         self._row = [
             self.replica, start_s, first_s, increment_s, 1, rows, decodes, prefill, read, pairs,
             blocks, blocks, self._queue_length(), self._preempted,
@@ -239,21 +246,14 @@ class ContinuousEngine:
         request, _ = self.running.popitem()
         if request is self.partial:
             self.partial = None
-            self._give_back(request.blocks)
         else:
             self.decodes.leave(request)
-            self._give_back(-(-request.computed // self.block_size))
-        if self._caching:
-            self.cache.keep(request, request.computed // self.block_size)
+        self.kv.lose(request)
         request.preempt(now)
         self.waiting.appendleft(request)
         self._futile += 1
         if self._futile > 1000 + 10 * self.max_num_seqs:
             raise StalledError(f"replica {self.replica} preempts without end at {now:.6f} s")
-
-    def _give_back(self, blocks: int) -> None:
-        self.free_blocks += blocks
-        self.cache.given += blocks
 
     # ---- settling ---------------------------------------------------------------------------------
 
@@ -262,16 +262,16 @@ class ContinuousEngine:
         leap, decodes = self._leap, self.decodes
         steps = leap.steps
         if steps > 1:
-            self.free_blocks -= decodes.blocks_after(steps - 1)
+            self.kv.free -= decodes.blocks_after(steps - 1)
             self._row[STEPS] = steps
-            self._row[KV_BLOCKS_LAST] = self.kv_blocks - self.free_blocks
+            self._row[KV_BLOCKS_LAST] = self.kv.blocks - self.kv.free
         self._log_step(pack_step(*self._row))
         leap.steps = 0
         if decodes.count:
             self._futile = 0
             decodes.step += steps
             for request in decodes.pop_finished():
-                self._give_back(-(-(request.input_tokens + request.output_tokens - 1) // self.block_size))
+                self.kv.leave(request, request.input_tokens + request.output_tokens - 1)
                 self._finish(request, now)
         for request, tokens in self._chunks:
             request.computed += tokens
@@ -291,7 +291,7 @@ class ContinuousEngine:
         if request.generated < request.output_tokens:
             self.decodes.join(request)
         else:
-            self._give_back(request.blocks)
+            self.kv.leave(request, request.computed)
             self._finish(request, now)
 
     def _emit_first(self, request: Request, now: float) -> None:

@@ -58,7 +58,7 @@ def test_no_order_loses_work(order: QueueOrder) -> None:
     assert [row["generated"] for row in run.by_id] == [outputs for _, _, outputs in drawn(150)]
     gaps = sum(row["steps"] * row["decodes"] for row in run.leaps) + len(run.gaps)
     assert gaps == sum(outputs - 1 for _, _, outputs in drawn(150))
-    assert run.engines[0].free_blocks == 40
+    assert run.engines[0].kv.free == 40
 
 
 #: Two tenants with more to do than can be done: one with long prompts and many of them.
