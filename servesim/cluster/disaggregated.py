@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
-from servesim.check import quantity
+from servesim.check import Problem, quantity
 from servesim.engine.continuous import Continuous
 from servesim.engine.disaggregated import FirstToken
 
@@ -19,3 +21,11 @@ class Disaggregated(Continuous):
     """
 
     first_token: FirstToken = quantity(default="decode")
+
+    concerns: ClassVar[tuple[str, ...]] = ("prefill_policy",)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield a policy for phases that share a replica, which here they do not."""
+        if self.prefill_policy != "stall_free":
+            message = "must be stall_free: prompts are computed on a pool of their own"
+            yield Problem("prefill_policy", self.prefill_policy, message)

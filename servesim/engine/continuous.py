@@ -14,6 +14,10 @@ from servesim.workload.lengths import MOST_TOKENS
 MOST_SEQUENCES = 1_000_000
 MOST_BLOCKS = 1_000_000_000
 
+#: What shares a step with what: prompts fill up the steps of decodes, or have steps of their own, which come
+#: before those of decodes or after them.
+PrefillPolicy = Literal["stall_free", "prefill_first", "decode_first"]
+
 
 @dataclass(frozen=True)
 class Continuous:
@@ -27,6 +31,7 @@ class Continuous:
     """
 
     queue_order: QueueOrder = quantity(default=Fcfs())
+    prefill_policy: PrefillPolicy = quantity(default="stall_free")
     max_num_seqs: int = quantity("sequences", at_least=1, at_most=MOST_SEQUENCES, default=1024)
     max_num_batched_tokens: int = quantity("tokens per step", at_least=1, at_most=MOST_TOKENS, default=8192)
     block_size: int = quantity("tokens", at_least=1, at_most=MOST_TOKENS, default=16)

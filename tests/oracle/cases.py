@@ -381,3 +381,21 @@ IN_ORDER = {
     "disaggregated": in_order(WITH_CLIENT["disaggregated"]),
     "sharing": in_order(SHARING["continuous"]),
 }
+
+
+def in_phases(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
+    """Return the drawing of the same cases with steps of prompts alone."""
+
+    def drawn(random: Random) -> Case:
+        case = draw(random)
+        policy = random.choice(("prefill_first", "prefill_first", "decode_first"))
+        return replace(case, limits={**case.limits, "prefill_policy": policy})
+
+    return drawn
+
+
+IN_PHASES = {
+    "plain": in_phases(WITH_CLIENT["continuous"]),
+    "sharing": in_phases(SHARING["continuous"]),
+    "in order": in_phases(IN_ORDER["continuous"]),
+}

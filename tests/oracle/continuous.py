@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, inf, isnan
 
+from servesim.engine.continuous import PrefillPolicy
 from servesim.engine.queue_order.order import Fcfs, QueueOrder
 from tests.costs import AffineStepTime
 from tests.oracle.job import Job
@@ -34,6 +35,7 @@ class Continuous:
         enable_chunked_prefill: bool = True,
         enable_prefix_caching: bool = True,
         queue_order: QueueOrder = FCFS,
+        prefill_policy: PrefillPolicy = "stall_free",
     ) -> None:
         self.index = index
         self.step_time = step_time
@@ -44,6 +46,12 @@ class Continuous:
         self.max_num_batched_tokens = max_num_batched_tokens
         self.enable_chunked_prefill = enable_chunked_prefill
         self.enable_prefix_caching = enable_prefix_caching
+
+        self.prefill_policy = prefill_policy
+        if prefill_policy != "stall_free":
+            self.max_num_seqs = min(max_num_seqs, max_num_batched_tokens)
+        self.closed = False
+        """Whether a batch is under way that nobody may join."""
 
         self.order = order_of(queue_order)
         self.boundary_s = inf
@@ -126,20 +134,44 @@ class Continuous:
 
     def schedule(self, now: float) -> bool:
         """Schedule the running requests, then waiting ones; return whether any was preempted."""
-        budget = self.max_num_batched_tokens
+        if self.prefill_policy != "stall_free":
+            return self.schedule_one_phase(now)
         preempted = self.make_room(now)
-        for job in list(self.running):
-            if budget == 0 or job not in self.running:
+        preempted |= self.serve(list(self.running), now)
+        if not preempted:
+            self.admit(self.budget, now)
+        return preempted
+
+    def schedule_one_phase(self, now: float) -> bool:
+        """Schedule prompts alone, or else decodes alone; return whether any was preempted."""
+        self.closed &= bool(self.running)
+        preempted = self.serve([job for job in self.running if not job.streaming], now)
+        if not (preempted or self.closed):
+            self.admit(self.budget, now)
+        if self.scheduled:
+            return preempted
+        preempted |= self.make_room(now)
+        preempted |= self.serve(list(self.running), now)
+        self.closed = bool(self.scheduled) and self.prefill_policy == "decode_first"
+        return preempted
+
+    @property
+    def budget(self) -> int:
+        """The tokens that the step has room for beside those scheduled."""
+        return self.max_num_batched_tokens - sum(tokens for _, tokens in self.scheduled)
+
+    def serve(self, jobs: list[Job], now: float) -> bool:
+        """Schedule running requests, and preempt for them; return whether any was preempted."""
+        preempted = False
+        for job in jobs:
+            if self.budget == 0 or job not in self.running:
                 break
-            tokens = min(self.target(job) - job.computed, budget)
+            tokens = min(self.target(job) - job.computed, self.budget)
             while job in self.running and self.blocks_needed(job, tokens) > self.free:
                 self.preempt(self.order.victim(self.running), now)
                 preempted = True
             if job in self.running:
                 self.take(job, tokens, now)
-                budget -= tokens
-        if not preempted:
-            self.admit(budget, now)
         return preempted
 
     def make_room(self, now: float) -> bool:
