@@ -37,8 +37,8 @@ class PrefixCache:
     nobody will ask for are only counted (``given``), so a request that shares nothing costs one addition; and
     what the head loses is worked out when somebody looks.
 
-    A prompt is found from when the last of it is scheduled, an answer when it has ended or is interrupted. Where
-    two requests compute the same at the same time, each has a copy and the first is found. A copy computed
+    A prompt is found from when the last of it is scheduled, an answer when it has ended or is interrupted.
+    Where two requests compute the same at one time, each has a copy and the first is found. A copy computed
     while an older one lies idle replaces it, with all that lies behind it under its key; vLLM finds the older
     one for as long as it is there.
     """
@@ -53,6 +53,7 @@ class PrefixCache:
         self._spans: dict[Hashable, Span] = {}
         self._queue: OrderedDict[Stretch, None] = OrderedDict()
         self.holds: dict[Request, Hold] = {}
+        self._looked_at: tuple[Request | None, list[Piece]] = (None, [])
 
     # ---- questions --------------------------------------------------------------------------------
 
@@ -80,16 +81,17 @@ class PrefixCache:
 
     def _pieces(self, request: Request) -> list[Piece]:
         """Return the pieces of a request's sequence that hold at least one block, and the open end."""
-        if not self._shares:
-            return [(request, 0, inf)]
+        if request is self._looked_at[0]:
+            return self._looked_at[1]
         first, pieces = 0, list[Piece]()
-        for key, end in request.origin.prefix:
+        prefix, stream = (request.origin.prefix, request.origin.stream) if self._shares else ((), None)
+        for key, end in prefix:
             stop = end // self._block_size
             if stop > first:
                 pieces.append((key, first, stop))
                 first = stop
-        stream = request.origin.stream
         pieces.append((request if stream is None else stream, first, inf))
+        self._looked_at = request, pieces
         return pieces
 
     # ---- acts -------------------------------------------------------------------------------------
