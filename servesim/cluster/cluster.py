@@ -27,6 +27,7 @@ from servesim.engine.log import (
     Log,
     request_row,
 )
+from servesim.engine.preemptive import PreemptiveEngine
 from servesim.engine.stalling import StallingEngine
 from servesim.engine.static import Static, StaticEngine
 from servesim.streams import Streams
@@ -126,6 +127,8 @@ class PooledCluster(Cluster):
                 return StaticEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
             if scheduler.prefill_policy != "stall_free":
                 return StallingEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
+            if scheduler.throws_out:
+                return PreemptiveEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
             return ContinuousEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
 
         self._group = Group(clock, pool, router, streams.stream("router"), engine)

@@ -13,7 +13,7 @@ from servesim.engine.queue_order.keyed import EarliestDeadline, ShortestFirst
 from servesim.engine.queue_order.order import Fcfs, QueueOrder
 from servesim.engine.queue_order.priority import Priority
 from servesim.workload.origin import Origin
-from tests.costs import AffineStepTime
+from tests.costs import AffineStepTime, constant_step
 from tests.serving import Run, Sent, Service
 
 ORDERS = (ShortestFirst(), Priority(), EarliestDeadline(), Fair())
@@ -93,3 +93,25 @@ def test_fair_shares_differ_by_no_more_than_the_bound() -> None:
 
     assert most(fair) <= 2 * max(1 * 100, 2 * KV_TOKENS)
     assert most(plain) > 3000
+
+
+def test_who_may_throw_others_out_does_not_notice_them() -> None:
+    """One at a time, all on a grid of steps: the better class is served as if it were alone.
+
+    Without ``preempt`` it waits for whoever is being served.
+    """
+    rng = np.random.default_rng(2)
+    moments_s = (np.sort(rng.integers(0, 4000, 120)) * 0.01).tolist()
+    classes = rng.integers(0, 2, 120).tolist()
+    traffic = [(sent_s, 1, int(rng.integers(1, 40))) for sent_s in moments_s]
+    better = [sent for sent, priority in zip(traffic, classes, strict=True) if priority == 0]
+
+    def ends_s(order: QueueOrder, traffic: list[Sent], priorities: list[int]) -> list[float]:
+        origins = [Origin(priority=priority) for priority in priorities]
+        scheduler = Continuous(max_num_seqs=1, queue_order=order)
+        run = Service(scheduler, constant_step(0.01), origins=origins).serve(traffic)
+        return [row["finished_s"] for row in run.by_id if row["priority"] == 0]
+
+    alone_s = ends_s(Fcfs(), better, [0] * len(better))
+    assert ends_s(Priority(preempt=True), traffic, classes) == pytest.approx(alone_s, abs=1e-6)
+    assert ends_s(Priority(), traffic, classes) != pytest.approx(alone_s, abs=0.1)

@@ -351,7 +351,9 @@ ORDERS: tuple[QueueOrder, ...] = (
 )
 
 
-def in_order(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
+def in_order(
+    draw: Callable[[Random], Case], orders: tuple[QueueOrder, ...] = ORDERS
+) -> Callable[[Random], Case]:
     """Return the drawing of the same cases with another queue order, and requests that differ in rank."""
 
     def drawn(random: Random) -> Case:
@@ -368,7 +370,7 @@ def in_order(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
         )
         return replace(
             case,
-            limits={**case.limits, "queue_order": random.choice(ORDERS)},
+            limits={**case.limits, "queue_order": random.choice(orders)},
             sending=replace(case.sending, origins=origins),
         )
 
@@ -377,6 +379,8 @@ def in_order(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
 
 #: Static batching takes requests as they come.
 IN_ORDER = {
+    "thrown out": in_order(WITH_CLIENT["continuous"], (Priority(preempt=True),)),
+    "thrown out, sharing": in_order(SHARING["continuous"], (Priority(preempt=True),)),
     "continuous": in_order(WITH_CLIENT["continuous"]),
     "disaggregated": in_order(WITH_CLIENT["disaggregated"]),
     "sharing": in_order(SHARING["continuous"]),

@@ -53,6 +53,9 @@ class Continuous:
         self.closed = False
         """Whether a batch is under way that nobody may join."""
 
+        self.barred = inf
+        """The best class thrown out before this step: none such is admitted in it."""
+
         self.order = order_of(queue_order)
         self.boundary_s = inf
         self.pool = Pool(kv_blocks)
@@ -136,6 +139,7 @@ class Continuous:
         """Schedule the running requests, then waiting ones; return whether any was preempted."""
         if self.prefill_policy != "stall_free":
             return self.schedule_one_phase(now)
+        self.make_way(now)
         preempted = self.make_room(now)
         preempted |= self.serve(list(self.running), now)
         if not preempted:
@@ -174,6 +178,33 @@ class Continuous:
                 self.take(job, tokens, now)
         return preempted
 
+    def make_way(self, now: float) -> None:
+        """Throw out who is of a worse class than the head of the queue, as long as that does not fit."""
+        self.barred = inf
+        if not (self.order.throws_out and self.waiting):
+            return
+        head = self.order.head(self.waiting)
+        while not self.would_fit(head):
+            victim = self.order.victim(self.running)
+            if victim.origin.priority <= head.origin.priority:
+                break
+            self.preempt(victim, now)
+            self.barred = min(self.barred, victim.origin.priority)
+
+    def would_fit(self, job: Job) -> bool:
+        """Return whether a waiting request can be admitted beside all that run."""
+        cached = self.look_up(job)
+        missing = self.target(job) - len(cached) * self.block_size
+        budget = self.max_num_batched_tokens
+        for other in self.running:
+            budget -= min(self.target(other) - other.computed, budget)
+        if budget == 0 or len(self.running) >= self.max_num_seqs:
+            return False
+        if missing > budget and not self.enable_chunked_prefill:
+            return False
+        blocks = ceil(min(missing, budget) / self.block_size) + self.pool.idle(cached)
+        return blocks + self.blocks_of_step() <= self.free
+
     def make_room(self, now: float) -> bool:
         """Preempt until all the others have room for the step; return whether any was preempted.
 
@@ -198,6 +229,8 @@ class Continuous:
         """Admit from the head of the queue, as long as it can be."""
         while self.waiting and budget > 0 and len(self.running) < self.max_num_seqs:
             job = self.order.head(self.waiting)
+            if job.origin.priority >= self.barred:
+                break
             cached = self.look_up(job)
             missing = self.target(job) - len(cached) * self.block_size
             if missing > budget and not self.enable_chunked_prefill:

@@ -19,6 +19,9 @@ class Order:
     chooses_victims = False
     """Whether another than the last running request may be preempted."""
 
+    throws_out = False
+    """Whether a waiting request may throw running ones out."""
+
     def __init__(self, options: Any) -> None:
         self.options = options
 
@@ -59,6 +62,7 @@ class ByClass(ByKey):
 
     def __init__(self, options: Any) -> None:
         super().__init__(options, lambda job: job.origin.priority)
+        self.throws_out = options.preempt
 
     def victim(self, running: Sequence[Job]) -> Job:
         """Return who is preempted."""

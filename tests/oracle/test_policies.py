@@ -45,12 +45,12 @@ def overtaken(run: Run) -> int:
 def test_queue_orders(kind: str) -> None:
     """A fixed set of cases, in which orders other than that of coming, and preemptions, are common."""
     reached: Counter[str] = Counter()
-    for seed in range(150):
+    for seed in range(100):
         run = hold_equal(IN_ORDER[kind](Random(seed)))
         reached["overtaken"] += overtaken(run)
         reached["preemptions"] += sum(job.preemptions for job in run.finished)
         reached["cached tokens"] += sum(job.cached_tokens for job in run.finished)
-    assert min(reached["overtaken"], reached["preemptions"], reached["cached tokens"]) > 150, reached
+    assert min(reached["overtaken"], reached["preemptions"], reached["cached tokens"]) > 100, reached
 
 
 @pytest.mark.parametrize("kind", IN_PHASES)

@@ -1,5 +1,9 @@
 """Classes: who is next, and who makes room."""
 
+import pytest
+
+from servesim.check import ConfigError, check
+from servesim.cluster.disaggregated import Disaggregated
 from servesim.engine.continuous import Continuous
 from servesim.engine.queue_order.priority import Priority, RunningByClass
 from servesim.workload.origin import Origin
@@ -41,3 +45,27 @@ def test_the_worst_class_makes_room() -> None:
     run = service.serve([(0.0, 3, 4), (0.0, 3, 4)])
     assert [row["preemptions"] for row in run.by_id] == [1, 0]
     assert [row["request_id"] for row in run.completed] == [1, 0]
+
+
+def test_a_better_class_throws_out_as_many_as_it_needs() -> None:
+    """8 blocks of 2, three of class 1 and 2 with two blocks each. B and C go, A stays.
+
+    Sent after their first token, D has 7 tokens and needs 4 blocks; 2 are free, but each of those that
+    decode takes one more in the step that D may join: 8 - 3 - 1 for A alone.
+    """
+    scheduler = Continuous(block_size=2, queue_order=Priority(preempt=True), enable_prefix_caching=False)
+    origins = [Origin(priority=priority) for priority in (1, 2, 2, 0)]
+    service = Service(scheduler, constant_step(1.0), kv_blocks=8, origins=origins)
+    run = service.serve([(0.0, 4, 3), (0.0, 4, 3), (0.0, 4, 3), (0.5, 7, 1)])
+    assert [row["preemptions"] for row in run.by_id] == [0, 1, 1, 0]
+    assert run.by_id[3]["first_token_s"] == 2.0
+    assert [row["preempted"] for row in run.leaps][:2] == [0, 2]
+
+
+def test_what_does_not_go_with_throwing_out() -> None:
+    order = Priority(preempt=True)
+    with pytest.raises(ConfigError, match="preempt = True: must be false unless prefill_policy=stall_free"):
+        check(Continuous(queue_order=order, prefill_policy="prefill_first"))
+    with pytest.raises(ConfigError, match="preempt = True: must be false: nobody is thrown out"):
+        check(Disaggregated(queue_order=order))
+    check(Continuous(queue_order=order))
