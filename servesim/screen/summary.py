@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -87,6 +87,10 @@ def _sections(
         yield "Throughput", _throughput(summary["throughput"])
         yield "Per user", _per_user(summary["latency"]["interactivity"])
     yield "Goodput", goodput(summary["goodput"])
+    if by_class := summary.get("classes"):
+        yield "Classes", _classes(by_class)
+    if by_tenant := summary.get("fairness"):
+        yield "Tenants", _tenants(by_tenant)
     yield "Cost", _cost(summary)
     yield "Energy", energy(summary)
     yield "Load", _load(summary)
@@ -196,6 +200,32 @@ def _per_user(interactivity: Mapping[str, Any]) -> str:
     """Show the low side, which is the bad one here."""
     p50, p1 = (number(interactivity[name]) for name in ("p50", "p1"))
     return f"{p50} tokens/s at the median, {p1} or more for 99% of requests (1/TPOT)"
+
+
+def _classes(classes: Mapping[str, Mapping[str, Any]]) -> RenderableType:
+    """Show what each class got, the best first."""
+    table = _columns("priority", "n", "TTFT p50 (ms)", "p99", "E2E p50 (s)", "p99", "good")
+    for name, row in classes.items():
+        times = [number(row["ttft_s"][key], 1e3) for key in ("p50", "p99")]
+        times += [number(row["e2e_s"][key]) for key in ("p50", "p99")]
+        good = "-" if row["attainment"] is None else percent(row["attainment"])
+        table.add_row(name, f"{row['requests']:,}", *times, good)
+    return table
+
+
+def _tenants(fairness: Mapping[str, Any]) -> RenderableType:
+    """Show what each tenant got, and how even that was."""
+    table = _columns("", "n", "TTFT mean (ms)", "p50", "p99", "service/s", "while all wait")
+    for name, row in fairness["tenants"].items():
+        times = (number(row["ttft_s"][key], 1e3) for key in ("mean", "p50", "p99"))
+        rates = (number(row[key]) for key in ("service_per_s", "backlogged_service_per_s"))
+        table.add_row(name, f"{row['requests']:,}", *times, *rates)
+    backlogged = f"the {number(fairness['backlogged_s'])} s in which all wait"
+    of = backlogged if fairness["of"] == "backlog" else "the run, as all hardly ever wait at once"
+    rest = fairness["number"] - len(fairness["tenants"])
+    more = f"; {counted(rest, 'more tenant')}" if rest else ""
+    told = f"Jain's index {number(fairness['jain_index'])} of {of} (1: even){more}"
+    return Group(table, Text(f"{told}; service: input + 2 x output tokens"))
 
 
 def _cost(summary: Mapping[str, Any]) -> str:

@@ -346,7 +346,6 @@ ORDERS: tuple[QueueOrder, ...] = (
     Priority(),
     EarliestDeadline(),
     Fair(),
-    Fair(weights=(4.0, 0.5)),
     Fair(input_weight=0.25, output_weight=3.0),
 )
 
@@ -360,13 +359,18 @@ def in_order(
         case = draw(random)
         tenants, classes = random.choice((1, 2, 2, 3)), random.choice((1, 2, 3))
         slacks_s = random.sample((0.0, 0.1, 1.0, 10.0, inf), 2)
+        weights = random.choice(((1.0, 1.0, 1.0), (4.0, 0.5, 1.0)))
+        drawn_tenants = [random.randrange(tenants) for _ in case.requests]
         origins = tuple(
             origin._replace(
-                tenant=random.randrange(tenants),
+                tenant=tenant,
+                weight=weights[tenant],
                 priority=random.randrange(classes),
                 slack_s=random.choice(slacks_s),
             )
-            for origin in case.sending.origins or [ANYWHERE] * len(case.requests)
+            for tenant, origin in zip(
+                drawn_tenants, case.sending.origins or [ANYWHERE] * len(case.requests), strict=True
+            )
         )
         return replace(
             case,

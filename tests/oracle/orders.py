@@ -80,8 +80,7 @@ class Counters(Order):
 
     def charge(self, job: Job, service: float) -> None:
         """Raise the counter of a tenant."""
-        tenant, weights = job.origin.tenant, self.options.weights
-        self.counters[tenant] += service / (weights[tenant] if tenant < len(weights) else 1.0)
+        self.counters[job.origin.tenant] += service / job.origin.weight
 
     def arrived(self, job: Job, waiting: Sequence[Job]) -> None:
         """Note a tenant that comes back."""

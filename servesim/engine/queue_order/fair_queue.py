@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import inf
 
 from servesim.engine.decodes import Decodes
@@ -53,13 +53,14 @@ class FairQueue:
     A tenant that comes back is lifted when the replica next looks at its queue, to the counters of then.
 
     Args:
-        rates: by how much a token in and a token out raise the counter of a tenant.
+        input_weight: by how much a token of a prompt raises the counter of a tenant of weight 1.
+        output_weight: by how much a token generated does.
         block_size: tokens per KV block.
     """
 
-    def __init__(self, rates: Callable[[int], tuple[float, float]], block_size: int) -> None:
+    def __init__(self, input_weight: float, output_weight: float, block_size: int) -> None:
         self.decodes = FairDecodes(block_size, self)
-        self._rates = rates
+        self._weights = input_weight, output_weight
         self._accounts: dict[int, Account] = {}
         #: the tenants that have requests waiting
         self._queued: dict[Account, None] = {}
@@ -69,18 +70,20 @@ class FairQueue:
         self._last: Account | None = None
         self._length = self._arrivals = self._returns = 0
 
-    def account(self, tenant: int) -> Account:
-        """Return the account of a tenant."""
-        account = self._accounts.get(tenant)
+    def account(self, request: Request) -> Account:
+        """Return the account of a request's tenant."""
+        origin = request.origin
+        account = self._accounts.get(origin.tenant)
         if account is None:
-            account = self._accounts[tenant] = Account(*self._rates(tenant))
+            rates = (weight / origin.weight for weight in self._weights)
+            account = self._accounts[origin.tenant] = Account(*rates)
         return account
 
     # ---- a deque, as far as the engine asks -------------------------------------------------------
 
     def append(self, request: Request) -> None:
         """Take an arrival in."""
-        account = self.account(request.origin.tenant)
+        account = self.account(request)
         self._arrivals += 1
         if not account.waiting:
             self._queued[account] = self._returning[account] = None
@@ -89,7 +92,7 @@ class FairQueue:
 
     def appendleft(self, request: Request) -> None:
         """Take a preempted request back; its tenant has not been away."""
-        account = self.account(request.origin.tenant)
+        account = self.account(request)
         self._returns -= 1
         self._queued[account] = None
         account.waiting.appendleft((self._returns, request))
@@ -107,13 +110,13 @@ class FairQueue:
 
     def remove(self, request: Request) -> None:
         """Remove a request, wherever it stands, and charge nobody."""
-        account = self.account(request.origin.tenant)
+        account = self.account(request)
         account.waiting.remove(next(entry for entry in account.waiting if entry[1] is request))
         self._leave(account)
 
     def begins(self, request: Request) -> bool:
         """Say whether a request that has just come is its tenant's first, so that it may become the head."""
-        return len(self.account(request.origin.tenant).waiting) == 1
+        return len(self.account(request).waiting) == 1
 
     def __getitem__(self, place: int) -> Request:
         """Return the head."""
@@ -199,7 +202,7 @@ class FairDecodes(Decodes):
         return finished
 
     def _count(self, request: Request, change: int) -> None:
-        account = self._queue.account(request.origin.tenant)
+        account = self._queue.account(request)
         account.decoding += change
         account.emitted -= change * self.step
 
