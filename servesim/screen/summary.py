@@ -106,6 +106,8 @@ def _scheduler(scenario: Mapping[str, Any]) -> str:
     hidden = ("kind", "block_size", "gpu_memory_utilization", "kv_cache_dtype", "max_model_len")
     keys = {key: value for key, value in scenario["scheduler"].items() if key not in hidden}
     order = keys.pop("queue_order", {"kind": "fcfs"})
+    if keys.get("prefill_policy") == "stall_free":
+        del keys["prefill_policy"]
     shown = [f"{key}={typed(value)}" for key, value in keys.items() if value is not None]
     if order["kind"] != "fcfs":
         shown.insert(0, f"queue_order={_option(order)}")
