@@ -71,6 +71,11 @@ class Cluster(ABC):
         self._open[request] = None
 
     @property
+    def max_model_len(self) -> int:
+        """Tokens that a sequence may have, prompt and output together."""
+        return self._max_model_len
+
+    @property
     def unfinished(self) -> int:
         """Requests that are in the system."""
         return len(self._open)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.cluster.router import LeastOutstanding, Random, RoundRobin
@@ -15,13 +17,24 @@ from servesim.engine.queue_order.keyed import EarliestDeadline, ShortestFirst
 from servesim.engine.queue_order.order import Fcfs
 from servesim.engine.queue_order.priority import Priority
 from servesim.engine.static import Static
+from servesim.workload import turns
 from servesim.workload.arrivals import Burst, ClosedLoop, Constant, Gamma, Poisson
 from servesim.workload.lengths import Fixed, Geometric, Lognormal, Range, Uniform
 from servesim.workload.quantiles import Quantiles
 from servesim.workload.schedule import Schedule
+from servesim.workload.sessions import Sessions
 from servesim.workload.synthetic import Synthetic
 from servesim.workload.trace import Trace
 from servesim.workload.vllm_bench import VllmBench
+
+LENGTHS: Mapping[str, type] = {
+    "quantiles": Quantiles,
+    "fixed": Fixed,
+    "uniform": Uniform,
+    "range": Range,
+    "lognormal": Lognormal,
+    "geometric": Geometric,
+}
 
 KINDS: Kinds = {
     "calibration": {"auto": Auto, "profile": Profile, "roofline": Roofline},
@@ -35,7 +48,7 @@ KINDS: Kinds = {
     },
     "cluster": {"pool": Pool, "prefill_decode": PrefillDecode},
     "router": {"round_robin": RoundRobin, "random": Random, "least_outstanding": LeastOutstanding},
-    "workload": {"synthetic": Synthetic, "trace": Trace},
+    "workload": {"synthetic": Synthetic, "sessions": Sessions, "trace": Trace},
     "workload.arrivals": {
         "poisson": Poisson,
         "gamma": Gamma,
@@ -45,14 +58,9 @@ KINDS: Kinds = {
         "burst": Burst,
         "vllm_bench": VllmBench,
     },
-    "workload.lengths": {
-        "quantiles": Quantiles,
-        "fixed": Fixed,
-        "uniform": Uniform,
-        "range": Range,
-        "lognormal": Lognormal,
-        "geometric": Geometric,
-    },
+    "workload.lengths": LENGTHS,
+    "workload.tools.lengths": LENGTHS,
+    "workload.turns": {"fixed": turns.Fixed, "geometric": turns.Geometric, "uniform": turns.Uniform},
 }
 
 _EXPERT_PARALLEL = "expert parallelism is"
