@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def fairness(
             names[tenant]: {
                 **_figures(records, place == tenant),
                 "service_per_s": ratio(whole[tenant], run.length_s),
-                "backlogged_service_per_s": ratio(had[tenant], backlog_s),
+                "backlogged_service_per_s": had[tenant] / backlog_s if compared else nan,
             }
             for tenant in told
         },
