@@ -253,7 +253,11 @@ def _tenants(fairness: Mapping[str, Any]) -> RenderableType:
         rates = (number(row[key]) for key in ("service_per_s", "backlogged_service_per_s"))
         table.add_row(name, f"{row['requests']:,}", *times, *rates)
     backlogged = f"the {number(fairness['backlogged_s'])} s in which all wait"
-    of = backlogged if fairness["of"] == "backlog" else "all that was asked for, as they hardly ever wait at once"
+    of = (
+        backlogged
+        if fairness["of"] == "backlog"
+        else "all that was asked for, as they hardly ever wait at once"
+    )
     rest = fairness["number"] - len(fairness["tenants"])
     more = f"; {counted(rest, 'more tenant')}" if rest else ""
     told = f"Jain's index {number(fairness['jain_index'])} of {of} (1: even){more}"
