@@ -74,11 +74,14 @@ def quantity(
     default: Any = dataclasses.MISSING,
     factory: Callable[[], Any] | None = None,
 ) -> Any:
-    """Declare a dataclass field with its unit and its bounds (``above`` and ``below`` are strict)."""
+    """Declare a dataclass field with its unit and its bounds (``above`` and ``below`` are strict).
+
+    A ``factory`` makes a mutable default: the field counts in comparisons, and not in hashes.
+    """
     bounds = {"above": above, "at least": at_least, "below": below, "at most": at_most}
     about = {"unit": unit, "bounds": bounds}
     if factory is not None:
-        return dataclasses.field(default_factory=factory, metadata=about)
+        return dataclasses.field(default_factory=factory, hash=False, metadata=about)
     return dataclasses.field(default=default, metadata=about)
 
 

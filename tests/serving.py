@@ -21,6 +21,7 @@ from servesim.cluster.deployment import Deployment, Role
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.router import Pick, RoundRobin, Router
 from servesim.cluster.transfer import Links
+from servesim.cluster.view import PoolView
 from servesim.engine.clock import Clock
 from servesim.engine.continuous import Continuous
 from servesim.engine.log import COMPLETED, GAP_FIELDS, REQUEST_FIELDS, STEP_FIELDS
@@ -58,9 +59,9 @@ class Witness:
     router: Router
     seen: dict[Request, None]
 
-    def start(self, outstanding: list[int], rng: np.random.Generator) -> Pick:
+    def start(self, view: PoolView, rng: np.random.Generator) -> Pick:
         """Return the other router's function, with a memory."""
-        pick = self.router.start(outstanding, rng)
+        pick = self.router.start(view, rng)
 
         def remember(request: Request) -> int:
             self.seen[request] = None

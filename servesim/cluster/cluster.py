@@ -136,7 +136,8 @@ class PooledCluster(Cluster):
                 return PreemptiveEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
             return ContinuousEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
 
-        self._group = Group(clock, pool, router, streams.stream("router"), engine)
+        reuses_prefixes = isinstance(scheduler, Continuous) and scheduler.enable_prefix_caching
+        self._group = Group(clock, pool, router, streams.stream("router"), engine, reuses_prefixes)
 
     @property
     def groups(self) -> tuple[Group[Any], ...]:
@@ -192,7 +193,8 @@ class DisaggregatedCluster(Cluster):
                 index, scheduler, decode.step_time, decode.kv_blocks, log, self._finished, self._transfer
             )
 
-        self._prefill = Group(clock, prefill, router, streams.stream("router"), prefill_engine)
+        caches = scheduler.enable_prefix_caching
+        self._prefill = Group(clock, prefill, router, streams.stream("router"), prefill_engine, caches)
         self._decode = Group(clock, decode, router, streams.stream("decode router"), decode_engine)
 
     @property

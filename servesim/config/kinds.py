@@ -6,7 +6,16 @@ from collections.abc import Mapping
 
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
-from servesim.cluster.router import LeastOutstanding, Random, RoundRobin
+from servesim.cluster.router import (
+    KvAware,
+    LeastKv,
+    LeastOutstanding,
+    PowerOfTwo,
+    PrefixAffinity,
+    Random,
+    RoundRobin,
+    SessionSticky,
+)
 from servesim.config.build import Kinds
 from servesim.cost.auto import Auto
 from servesim.cost.profile import Profile
@@ -47,7 +56,16 @@ KINDS: Kinds = {
         "fair": Fair,
     },
     "cluster": {"pool": Pool, "prefill_decode": PrefillDecode},
-    "router": {"round_robin": RoundRobin, "random": Random, "least_outstanding": LeastOutstanding},
+    "router": {
+        "round_robin": RoundRobin,
+        "random": Random,
+        "least_outstanding": LeastOutstanding,
+        "power_of_two": PowerOfTwo,
+        "least_kv": LeastKv,
+        "session_sticky": SessionSticky,
+        "prefix_affinity": PrefixAffinity,
+        "kv_aware": KvAware,
+    },
     "workload": {"synthetic": Synthetic, "sessions": Sessions, "trace": Trace},
     "workload.arrivals": {
         "poisson": Poisson,

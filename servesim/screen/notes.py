@@ -20,6 +20,8 @@ _MOST_ON_LINKS = 1 / 3
 #: Share of the KV cache that is nearly all of it, and share of the requests' time that is a long wait.
 _FULL, _LONG = 0.6, 0.1
 
+#: Routers that look for what is cached of a prompt.
+_BY_PREFIX = ("prefix_affinity", "kv_aware")
 #: Share of the sessions from which on the unfinished ones bias what is said of the others.
 _MANY_UNFINISHED = 0.05
 
@@ -34,6 +36,7 @@ def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
     yield from _on_the_calibration(summary["calibration"])
     if summary["scenario"]["ignore_capacity"]:
         yield _NO_CAPACITY
+    yield from _on_the_router(summary["scenario"])
     yield from _on_the_window(summary)
     yield from _on_the_sending(summary)
     yield from _on_the_requests(summary)
@@ -86,6 +89,13 @@ def _on_the_calibration(calibration: Mapping[str, Any]) -> Iterator[str]:
     if linked > _MOST_ON_LINKS:
         how = "fewer GPUs a replica or faster links may serve more"
         yield f"{linked:.1%} of the time is all-reduces: {how}"
+
+
+def _on_the_router(scenario: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where a router has nothing to look for."""
+    router, scheduler = scenario["router"]["kind"], scenario["scheduler"]
+    if router in _BY_PREFIX and not scheduler.get("enable_prefix_caching"):
+        yield f"router {router}: no replica reuses the beginning of a prompt, so only the load counts"
 
 
 def _on_the_window(summary: Mapping[str, Any]) -> Iterator[str]:
