@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from servesim.check import quantity
+from servesim.check import Problem, quantity
+from servesim.engine.queue_order.order import Fcfs, QueueOrder
+from servesim.engine.queue_order.priority import Priority
 from servesim.workload.lengths import MOST_TOKENS
 
 #: A thousand times what engines run with. The memory that step times take grows with these numbers.
 MOST_SEQUENCES = 1_000_000
 MOST_BLOCKS = 1_000_000_000
+
+#: What shares a step with what: prompts fill up the steps of decodes, or have steps of their own, which come
+#: before those of decodes or after them.
+PrefillPolicy = Literal["stall_free", "prefill_first", "decode_first"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,8 @@ class Continuous:
     of its own KV after a preemption, and of what others have computed that begins as its prompt does.
     """
 
+    queue_order: QueueOrder = quantity(default=Fcfs())
+    prefill_policy: PrefillPolicy = quantity(default="stall_free")
     max_num_seqs: int = quantity("sequences", at_least=1, at_most=MOST_SEQUENCES, default=1024)
     max_num_batched_tokens: int = quantity("tokens per step", at_least=1, at_most=MOST_TOKENS, default=8192)
     block_size: int = quantity("tokens", at_least=1, at_most=MOST_TOKENS, default=16)
@@ -35,10 +43,23 @@ class Continuous:
     max_model_len: int | Literal["auto"] = quantity("tokens", at_least=2, at_most=MOST_TOKENS, default="auto")
     num_gpu_blocks_override: int | None = quantity("blocks", at_least=1, at_most=MOST_BLOCKS, default=None)
 
+    concerns: ClassVar[tuple[str, ...]] = ("queue_order", "prefill_policy")
+
     hints: ClassVar[Mapping[str, str]] = {
         "batch_size": "continuous batching has max_num_seqs instead",
         "batch_timeout_s": "continuous batching never waits for a batch to fill",
     }
+
+    @property
+    def throws_out(self) -> bool:
+        """Whether a waiting request may throw running ones out."""
+        return isinstance(self.queue_order, Priority) and self.queue_order.preempt
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield policies that do not go together."""
+        if self.throws_out and self.prefill_policy != "stall_free":
+            message = "must be false unless prefill_policy=stall_free"
+            yield Problem("queue_order.preempt", True, message)
 
     def can_schedule(self, prompt_tokens: int) -> bool:
         """Say whether a prompt of so many tokens can be scheduled at all: in chunks, or in one step."""
