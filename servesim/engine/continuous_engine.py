@@ -211,8 +211,8 @@ class ContinuousEngine:
         increment_s: float,
         rows: int,
         prefill: int,
-        read: int,
-        pairs: int,
+        read: float,
+        pairs: float,
     ) -> None:
         """Write the planned steps' row of the log, but for what only their end will tell."""
         decodes, blocks = self.decodes.count, self.kv_blocks - self.free_blocks

@@ -81,7 +81,7 @@ class Decodes:
 
     # ---- the steps ahead --------------------------------------------------------------------------
 
-    def context(self) -> int:
+    def context(self) -> float:
         """Return the KV tokens that the next step reads, the new token of each sequence included."""
         return self.count * (self.step + 1) - self._anchors
 
