@@ -9,6 +9,7 @@ from servesim.config.build import Kinds
 from servesim.cost.auto import Auto
 from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
+from servesim.cost.speculation import DraftModel, Heads, Ngram
 from servesim.engine.continuous import Continuous
 from servesim.engine.static import Static
 from servesim.workload.arrivals import Burst, ClosedLoop, Constant, Gamma, Poisson
@@ -22,6 +23,7 @@ from servesim.workload.vllm_bench import VllmBench
 KINDS: Kinds = {
     "calibration": {"auto": Auto, "profile": Profile, "roofline": Roofline},
     "scheduler": {"static": Static, "continuous": Continuous, "disaggregated": Disaggregated},
+    "scheduler.speculation": {"ngram": Ngram, "draft_model": DraftModel, "heads": Heads},
     "cluster": {"pool": Pool, "prefill_decode": PrefillDecode},
     "router": {"round_robin": RoundRobin, "random": Random, "least_outstanding": LeastOutstanding},
     "workload": {"synthetic": Synthetic, "trace": Trace},
@@ -47,7 +49,6 @@ KINDS: Kinds = {
 _EXPERT_PARALLEL = "expert parallelism is"
 _EXPERTS = "mixture of experts is"
 _LATENT = "multi-head latent attention is"
-_DRAFTS = "speculative decoding is"
 _WINDOW = "attention over a window is"
 
 #: Keys that users of vLLM and of model files know, and words of such keys: what they stand for, and a verb.
@@ -59,6 +60,5 @@ LATER = {
     "kv_lora_rank": _LATENT,
     "q_lora_rank": _LATENT,
     "sliding_window": _WINDOW,
-    **dict.fromkeys(("speculative", "speculation", "draft"), _DRAFTS),
     "scheduling_policy": "an order of the queue other than first come, first served is",
 }

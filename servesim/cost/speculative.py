@@ -135,13 +135,14 @@ class SpeculativeStepTime:
         rows: NDArray[np.generic],
         pairs: NDArray[np.generic],
         context: NDArray[np.generic],
-        decodes: NDArray[np.generic],
+        decodes: NDArray[np.generic] | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Return (FLOPs, HBM bytes) of runs of equal steps, the draft's included.
 
         ``tokens`` and ``rows`` are those of plain decoding, ``decodes`` the decoding sequences among them,
-        summed over the steps; ``pairs`` and ``context`` are those of all queries.
+        summed over the steps (none if not given); ``pairs`` and ``context`` are those of all queries.
         """
+        decodes = np.zeros_like(steps) if decodes is None else decodes
         count, plain, sampled, scores, read, decoding = (
             np.asarray(values, dtype=np.float64) for values in (steps, tokens, rows, pairs, context, decodes)
         )

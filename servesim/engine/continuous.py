@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from servesim.check import quantity
+from servesim.check import Problem, quantity
+from servesim.cost.speculation import DraftModel, Heads, Ngram
+from servesim.engine.token_draws import TokenDraws
+from servesim.streams import Streams
 from servesim.workload.lengths import MOST_TOKENS
 
 #: A thousand times what engines run with. The memory that step times take grows with these numbers.
@@ -23,6 +26,9 @@ class Continuous:
     and later recomputed (Yu et al., Orca, OSDI 2022; Kwon et al., vLLM, SOSP 2023; Agrawal et al.,
     Sarathi-Serve, OSDI 2024). With ``enable_prefix_caching`` it recomputes only what is not left of its KV
     in blocks that nobody has taken since.
+
+    With ``speculation`` every decode is a verification of drafted tokens, each of which counts in the token
+    budget. Other than in vLLM, which then drafts less, the budget must have room for all sequences.
     """
 
     max_num_seqs: int = quantity("sequences", at_least=1, at_most=MOST_SEQUENCES, default=1024)
@@ -34,11 +40,38 @@ class Continuous:
     kv_cache_dtype: Literal["auto", "bf16", "fp8"] = quantity(default="auto")
     max_model_len: int | Literal["auto"] = quantity("tokens", at_least=2, at_most=MOST_TOKENS, default="auto")
     num_gpu_blocks_override: int | None = quantity("blocks", at_least=1, at_most=MOST_BLOCKS, default=None)
+    speculation: Ngram | DraftModel | Heads | None = quantity(default=None)
 
     hints: ClassVar[Mapping[str, str]] = {
         "batch_size": "continuous batching has max_num_seqs instead",
         "batch_timeout_s": "continuous batching never waits for a batch to fill",
+        "num_speculative_tokens": "choose what drafts first: scheduler/speculation=ngram, say",
     }
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield that a step of all sequences, each with its draft, is beyond the token budget."""
+        if self.speculation is None:
+            return
+        needed = self.max_num_seqs * self.speculation.queries
+        if self.max_num_batched_tokens < needed:
+            most = self.max_num_batched_tokens // self.speculation.queries
+            message = (
+                f"must be at least {needed}, for max_num_seqs={self.max_num_seqs} sequences of 1 + "
+                f"{self.speculation.num_speculative_tokens} drafted tokens (tokens per step)"
+            )
+            hint = f"; or set scheduler.max_num_seqs={most}" if most else ""
+            yield Problem("max_num_batched_tokens", self.max_num_batched_tokens, message + hint)
+
+    @property
+    def queries(self) -> int:
+        """Tokens that a decoding sequence has in a step."""
+        return 1 if self.speculation is None else self.speculation.queries
+
+    def draws(self, streams: Streams) -> TokenDraws | None:
+        """Return how many tokens the steps of a run's requests emit; None: one each."""
+        if self.speculation is None:
+            return None
+        return TokenDraws(self.speculation.rates, streams.stream("speculation"))
 
     def can_schedule(self, prompt_tokens: int) -> bool:
         """Say whether a prompt of so many tokens can be scheduled at all: in chunks, or in one step."""

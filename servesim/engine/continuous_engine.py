@@ -18,6 +18,8 @@ from servesim.engine.decodes import Decodes
 from servesim.engine.leap import Leap
 from servesim.engine.log import KV_BLOCKS_LAST, STEPS, Log, pack_gap, pack_step
 from servesim.engine.prefix_cache import PrefixCache
+from servesim.engine.speculative_decodes import SpeculativeDecodes
+from servesim.engine.token_draws import TokenDraws
 from servesim.workload.request import Request
 
 
@@ -31,6 +33,7 @@ class ContinuousEngine:
         kv_blocks: KV blocks of the replica.
         log: where steps and torn gaps between tokens are written.
         finished: called with each request at its last token.
+        draws: how many tokens the decode steps of each request emit; None: one each.
     """
 
     def __init__(
@@ -41,6 +44,7 @@ class ContinuousEngine:
         kv_blocks: int,
         log: Log,
         finished: Callable[[Request], None],
+        draws: TokenDraws | None = None,
     ) -> None:
         self.replica = replica
         self.max_num_seqs = scheduler.max_num_seqs
@@ -53,6 +57,9 @@ class ContinuousEngine:
         #: in order of admission; a dict is an ordered set whose last member pops in O(1)
         self.running: dict[Request, None] = {}
         self.decodes = Decodes(scheduler.block_size)
+        self._queries = scheduler.queries
+        if draws is not None and scheduler.speculation is not None:
+            self.decodes = SpeculativeDecodes(scheduler.block_size, draws, scheduler.speculation.slots)
         self.cache = PrefixCache(kv_blocks)
         self._caching = scheduler.enable_prefix_caching
         #: the one running request whose prompt is only partly computed; always the last of `running`
@@ -92,7 +99,7 @@ class ContinuousEngine:
 
     def _admissible(self, queue: deque[Request]) -> bool:
         """Say whether the newest of a queue is its head and could be admitted beside the decodes."""
-        budget = self.token_budget - self.decodes.count
+        budget = self.token_budget - self.decodes.count * self._queries
         if len(queue) > 1 or budget <= 0 or len(self.running) >= self.max_num_seqs:
             return False
         missing = queue[0].missing_tokens()
@@ -121,7 +128,7 @@ class ContinuousEngine:
             preempted += 1
         self.free_blocks -= blocks
         if self.partial is not None:
-            tokens = min(self.partial.missing_tokens(), self.token_budget - decodes.count)
+            tokens = min(self.partial.missing_tokens(), self.token_budget - decodes.count * self._queries)
             if not self._schedule(self.partial, tokens):
                 self._preempt_last(now)
                 preempted += 1
@@ -134,7 +141,8 @@ class ContinuousEngine:
             self._admit_from(self.waiting, now)
 
     def _admit_from(self, queue: deque[Request], now: float) -> None:
-        running, kept, budget = self.running, self.cache.kept, self.token_budget - self.decodes.count
+        running, kept = self.running, self.cache.kept
+        budget = self.token_budget - self.decodes.count * self._queries
         for _, tokens in self._chunks:
             budget -= tokens
         while queue and budget > 0 and len(running) < self.max_num_seqs:
@@ -179,7 +187,8 @@ class ContinuousEngine:
     def _plan_mixed(self, now: float) -> float:
         """Plan one step of the decodes beside the prefill chunks."""
         count, read = self.decodes.count, self.decodes.context()
-        chunks, tokens, context, pairs = [], 0, read, read
+        context, pairs = self._attended(count, read)
+        chunks, tokens = [], 0
         for request, new in self._chunks:
             cached = request.computed
             chunks.append((new, cached))
@@ -193,16 +202,24 @@ class ContinuousEngine:
     def _plan_leap(self, now: float) -> float:
         """Plan as many decode steps as pass before a finish, a block shortage or a segment's end."""
         decodes = self.decodes
-        count, context = decodes.count, decodes.context()
+        count, context, growth = decodes.count, decodes.context(), decodes.growth()
         base_s, slope_s, limit = self.step_time.decode(count, context)
         steps = 1 if self._preempted else decodes.steps_to_finish()
         if limit != inf:
-            steps = min(steps, int(limit - context) // count + 1)
+            steps = min(steps, int((limit - context) // growth) + 1)
         if steps > 1:
             steps = 1 + decodes.steps_that_fit(self.free_blocks, steps - 1)
-        first_s, increment_s = base_s + slope_s * context, slope_s * count
-        self._note(now, first_s, increment_s, count, 0, context, context)
+        first_s, increment_s = base_s + slope_s * context, slope_s * growth
+        self._note(now, first_s, increment_s, count, 0, *self._attended(count, context))
         return self._leap.begin(now, steps, first_s, increment_s)
+
+    def _attended(self, count: int, context: float) -> tuple[float, float]:
+        """Return the KV tokens that decodes read with this context, and the query-key pairs they make."""
+        queries = self._queries
+        if queries == 1:
+            return context, context
+        read = context + (queries - 1) * count
+        return read, queries * read
 
     def _note(
         self,
@@ -218,7 +235,7 @@ class ContinuousEngine:
         decodes, blocks = self.decodes.count, self.kv_blocks - self.free_blocks
         self._row = [
             self.replica, start_s, first_s, increment_s, 1, rows, decodes, prefill, read, pairs,
-            blocks, blocks, self._queue_length(), self._preempted,
+            blocks, blocks, self._queue_length(), self._preempted, self.decodes.growth(),
         ]  # fmt: skip
         self._preempted = 0
 
@@ -232,8 +249,7 @@ class ContinuousEngine:
             self.partial = None
             self._give_back(request.blocks)
         else:
-            self.decodes.leave(request)
-            self._give_back(-(-request.computed // self.block_size))
+            self._give_back(self.decodes.leave(request))
         if self._caching:
             self.cache.keep(request, request.computed // self.block_size)
         request.preempt(now)

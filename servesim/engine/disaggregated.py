@@ -14,6 +14,7 @@ from servesim.cost.step_time import StepTime
 from servesim.engine.continuous import Continuous
 from servesim.engine.continuous_engine import ContinuousEngine
 from servesim.engine.log import Log
+from servesim.engine.token_draws import TokenDraws
 from servesim.workload.request import Request
 
 #: Which pool emits token 1: the decode replica recomputes the last prompt position, or prefill emits it.
@@ -95,8 +96,9 @@ class DecodeEngine(ContinuousEngine):
         log: Log,
         finished: Callable[[Request], None],
         reserved: Callable[[Request], None],
+        draws: TokenDraws | None = None,
     ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished)
+        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, draws)
         self.incoming: deque[Request] = deque()
         self.landed: deque[Request] = deque()
         self._reserved = reserved

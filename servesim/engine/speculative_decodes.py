@@ -77,18 +77,19 @@ class SpeculativeDecodes(Decodes):
         for step in self._steps_of_blocks(pace):
             blocks[first + step] += 1
 
-    def leave(self, request: Request) -> None:
-        """Remove a sequence before its end and bring its counters up to date, the blocks it holds, too."""
+    def leave(self, request: Request) -> int:
+        """Remove a sequence before its end, bring its counters up to date, and return the blocks it holds."""
         pace = self._drop(request)
         self._buckets[pace.since + pace.steps].remove(request)
         self._set(request, pace)
-        request.blocks = -(-pace.computed // self._block_size)
+        held = -(-pace.computed // self._block_size)
         passed, first = self.step - pace.since, pace.since - self._base
         for step in self._steps_of_blocks(pace):
             if step >= passed:
                 self._blocks[first + step] -= 1
             else:
-                request.blocks += 1
+                held += 1
+        return held
 
     def pop_finished(self) -> list[Request]:
         """Remove and return the sequences that finish at the present step, in the order they joined."""
@@ -152,7 +153,7 @@ class SpeculativeDecodes(Decodes):
         return self.count + (self._rates * self.step - self._anchors) / PARTS
 
     def growth(self) -> float:
-        """Return the tokens that a step emits, by which the context grows."""
+        """Return the tokens that each step emits: by so many the context grows."""
         return self._rates / PARTS
 
     def blocks(self) -> int:

@@ -20,9 +20,24 @@ def token_gaps(records: Tables, window: Window | None = None) -> Source:
 
     A step that gives k sequences a further token makes k gaps as long as itself; a gap that spans a
     preemption or a KV transfer has a row of its own. Law: all gaps together number the tokens emitted,
-    less one for each request that emitted any.
+    less one for each request that emitted any. Tokens that leave together, as those of a verified draft do,
+    are one piece of an answer: with them gaps are fewer, as ``vllm bench serve`` counts.
     """
     return lambda: chain(_step_gaps(records, window), _torn_gaps(records, window))
+
+
+def further_tokens(records: Tables, window: Window) -> int:
+    """Return how many tokens were emitted in the window, but for the first one of each request.
+
+    Where drafts let a step emit several tokens to a sequence, the fractions of its even share count.
+    """
+    emitted = 0.0
+    names = ("start_s", "first_step_s", "increment_s", "steps", "emitted_tokens")
+    for start_s, first_s, increment_s, steps, each in records.step_table.groups(*names):
+        begin, end = (steps_ended(start_s, first_s, increment_s, steps, t) for t in window)
+        emitted += float(((end - begin) * each).sum())
+    torn = sum(int(window.sees(end_s).sum()) for (end_s,) in records.gap_table.groups("end_s"))
+    return round(emitted) + torn
 
 
 def _step_gaps(records: Tables, window: Window | None) -> Iterator[Runs]:
