@@ -48,14 +48,17 @@ class Decodes:
             bucket.append(request)
 
     def leave(self, request: Request) -> int:
-        """Remove a sequence before its end, bring its counters up to date, and return the blocks it holds."""
+        """Remove a sequence before its end, bring its counters up to date, and return its spare blocks.
+
+        Those are the blocks that it holds beyond those of the tokens computed: here there are none.
+        """
         anchor = request.anchor
         self.count -= 1
         self._anchors -= anchor
         self._growth[anchor % self._block_size] -= 1
         self._buckets[anchor + request.input_tokens + request.output_tokens - 1].remove(request)
         self._update(request)
-        return -(-request.computed // self._block_size)
+        return 0
 
     def pop_finished(self) -> list[Request]:
         """Remove and return the sequences that finish at the present step, in the order they joined."""

@@ -78,18 +78,22 @@ class SpeculativeDecodes(Decodes):
             blocks[first + step] += 1
 
     def leave(self, request: Request) -> int:
-        """Remove a sequence before its end, bring its counters up to date, and return the blocks it holds."""
+        """Remove a sequence before its end, bring its counters up to date, and return its spare blocks.
+
+        Those are the blocks that it holds beyond those of the tokens computed.
+        """
         pace = self._drop(request)
         self._buckets[pace.since + pace.steps].remove(request)
         self._set(request, pace)
-        held = -(-pace.computed // self._block_size)
+        size = self._block_size
+        spare = -(-pace.computed // size) - -(-request.computed // size)
         passed, first = self.step - pace.since, pace.since - self._base
         for step in self._steps_of_blocks(pace):
             if step >= passed:
                 self._blocks[first + step] -= 1
             else:
-                held += 1
-        return held
+                spare += 1
+        return spare
 
     def pop_finished(self) -> list[Request]:
         """Remove and return the sequences that finish at the present step, in the order they joined."""
