@@ -12,6 +12,7 @@ from math import ceil, inf
 from random import Random
 from typing import Any, Literal, TypeVar
 
+from servesim.cost.speculation import Heads, Ngram
 from servesim.workload.origin import Origin
 from tests.costs import AffineStepTime
 from tests.oracle.client import EARLY_S, Sending, Sent
@@ -330,6 +331,29 @@ def _shifted(random: Random, requests: tuple[Sent, ...]) -> tuple[Sent, ...]:
     return tuple((sent_s, random.choice(few), outputs) for sent_s, _, outputs in requests)
 
 
+def with_speculation(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
+    """Return the drawing of the same cases with drafts: short and long, mostly right and mostly wrong."""
+
+    def drawn(random: Random) -> Case:
+        case = draw(random)
+        drafted = random.choice((1, 1, 2, 4, 9))
+        kind = random.choice((Ngram, Heads))
+        rate = random.choice((0.0, 0.3, 0.7, 0.7, 1.0))
+        case.limits["speculation"] = kind(num_speculative_tokens=drafted, acceptance=rate)
+        case.limits["max_num_seqs"] = min(case.limits["max_num_seqs"], 16)
+        needed = case.limits["max_num_seqs"] * (1 + drafted)
+        case.limits["max_num_batched_tokens"] = max(case.limits["max_num_batched_tokens"], needed)
+        return onto_boundaries(random, case)
+
+    return drawn
+
+
 SHARING = {kind: with_origins(DRAWS[kind]) for kind in ("continuous", "disaggregated")}
 
 WITH_CLIENT = {kind: with_client(draw) for kind, draw in DRAWS.items()}
+
+SPECULATING = {
+    "continuous": with_speculation(draw_continuous),
+    "continuous, shared prompts": with_speculation(SHARING["continuous"]),
+    "disaggregated": with_speculation(draw_disaggregated),
+}
