@@ -80,6 +80,10 @@ class Scenario:
 
     hints: ClassVar[Mapping[str, str]] = {
         "experiment": "is a study of many runs; choose one with experiment=NAME, or see servesim.sweep",
+        **dict.fromkeys(
+            ("speculative_config", "speculation"),
+            "choose scheduler/speculation=NAME, or give --speculative-config in engine_args",
+        ),
     }
 
     def problems(self) -> Iterator[Problem]:
