@@ -52,10 +52,8 @@ class EngineArgs:
         elif (folder / FILE).is_file():
             self._lay(HF_CONFIG, str(folder), name)
         elif known is not None:
-            for key, value in {
-                **option_of("model", known.option, self._folders),
-                "weights_dtype": known.weights_dtype,
-            }.items():
+            option = option_of("model", known.option, self._folders)
+            for key, value in {**option, "weights_dtype": known.weights_dtype}.items():
                 self._layers.lay(f"model.{key}", value, f"{name.written} of {KEY}")
             self._set.append(f"model={known.option} with weights in {known.weights_dtype}")
         else:
