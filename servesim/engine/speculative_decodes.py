@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -73,9 +72,11 @@ class SpeculativeDecodes(Decodes):
         else:
             bucket.append(request)
         self._reach(last)
-        blocks, first = self._blocks, pace.since - self._base
-        for step in self._steps_of_blocks(pace):
-            blocks[first + step] += 1
+        blocks, first, tokens = self._blocks, pace.since - self._base, pace.tokens
+        at_once, later = self._growth_of(pace)
+        blocks[first] += at_once
+        for parts in later:
+            blocks[first + parts // tokens] += 1
 
     def leave(self, request: Request) -> int:
         """Remove a sequence before its end, bring its counters up to date, and return its spare blocks.
@@ -85,14 +86,19 @@ class SpeculativeDecodes(Decodes):
         pace = self._drop(request)
         self._buckets[pace.since + pace.steps].remove(request)
         self._set(request, pace)
-        size = self._block_size
-        spare = -(-pace.computed // size) - -(-request.computed // size)
+        spare = -(-pace.computed // self._block_size) - -(-request.computed // self._block_size)
         passed, first = self.step - pace.since, pace.since - self._base
-        for step in self._steps_of_blocks(pace):
-            if step >= passed:
-                self._blocks[first + step] -= 1
-            else:
+        at_once, later = self._growth_of(pace)
+        if passed:
+            spare += at_once
+        else:
+            self._blocks[first] -= at_once
+        for parts in later:
+            step = parts // pace.tokens
+            if step < passed:
                 spare += 1
+            else:
+                self._blocks[first + step] -= 1
         return spare
 
     def pop_finished(self) -> list[Request]:
@@ -121,17 +127,22 @@ class SpeculativeDecodes(Decodes):
             steps = -(-tokens * steps // further)
         return Pace(self.step, request.computed, tokens, steps, tokens * PARTS // steps)
 
-    def _steps_of_blocks(self, pace: Pace) -> Iterator[int]:
-        """Yield, of each block that a sequence takes, in which of its steps it does.
+    def _growth_of(self, pace: Pace) -> tuple[int, range]:
+        """Return how many blocks a sequence takes in its first step, and when those behind them.
 
-        Its block b, the first one being 0, holds the tokens from b x size on; it is taken in the first
-        step before which enough tokens are emitted for the slots to reach there.
+        A block is taken in the first step before which enough tokens are emitted for the slots to reach into
+        it: x tokens are in step ceil(x steps / tokens), and x grows by a block's size. The range is of the
+        numerators, such that the step is their floor quotient by ``tokens``.
         """
         _, computed, tokens, steps, _ = pace
         size, slots = self._block_size, self._slots
-        first = -(-computed // size) * size + 1 - slots - computed
-        for needed in range(first, tokens - slots + 1, size):
-            yield -(-needed * steps // tokens) if needed > 0 else 0
+        needed = -(-computed // size) * size + 1 - slots - computed
+        at_once = 0
+        if needed <= 0:
+            at_once = (min(0, tokens - slots) - needed) // size + 1
+            needed += at_once * size
+        rounding = tokens - 1
+        return at_once, range(needed * steps + rounding, (tokens - slots) * steps + tokens, size * steps)
 
     def _reach(self, last: int) -> None:
         """Have a place for every step before ``last``."""
