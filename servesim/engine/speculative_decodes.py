@@ -93,13 +93,10 @@ class SpeculativeDecodes(Decodes):
             spare += at_once
         else:
             self._blocks[first] -= at_once
-        for parts in later:
-            step = parts // pace.tokens
-            if step < passed:
-                spare += 1
-            else:
-                self._blocks[first + step] -= 1
-        return spare
+        taken = min(max(-((later.start - passed * pace.tokens) // later.step), 0), len(later))
+        for parts in later[taken:]:
+            self._blocks[first + parts // pace.tokens] -= 1
+        return spare + taken
 
     def pop_finished(self) -> list[Request]:
         """Remove and return the sequences that finish at the present step, in the order they joined."""

@@ -10,11 +10,11 @@ import numpy as np
 from servesim.cost.acceptance import survivals
 
 #: Steps in the pool that all requests draw from.
-STEPS = 2**16
+STEPS = 2**14
 
 #: Where in the pool request i begins: i times this, a number without a factor in common with ``STEPS`` that
 #: spreads successive requests evenly (the golden section of the pool).
-STRIDE = 40503
+STRIDE = 10125
 
 
 class TokenDraws:
