@@ -69,6 +69,11 @@ class Cluster(ABC):
         self._open[request] = None
 
     @property
+    def max_model_len(self) -> int:
+        """Tokens that a sequence may have, prompt and output together."""
+        return self._max_model_len
+
+    @property
     def unfinished(self) -> int:
         """Requests that are in the system."""
         return len(self._open)
@@ -128,7 +133,8 @@ class PooledCluster(Cluster):
                 index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished, draws
             )
 
-        self._group = Group(clock, pool, router, streams.stream("router"), engine)
+        reuses_prefixes = isinstance(scheduler, Continuous) and scheduler.enable_prefix_caching
+        self._group = Group(clock, pool, router, streams.stream("router"), engine, reuses_prefixes)
 
     @property
     def groups(self) -> tuple[Group[Any], ...]:
@@ -192,7 +198,8 @@ class DisaggregatedCluster(Cluster):
                 draws,
             )
 
-        self._prefill = Group(clock, prefill, router, streams.stream("router"), prefill_engine)
+        caches = scheduler.enable_prefix_caching
+        self._prefill = Group(clock, prefill, router, streams.stream("router"), prefill_engine, caches)
         self._decode = Group(clock, decode, router, streams.stream("decode router"), decode_engine)
 
     @property
