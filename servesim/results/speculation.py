@@ -42,5 +42,5 @@ def speculation(records: Records, deployments: Sequence[Deployment], window: Win
         "drafts": round(drafts),
         "draft_tokens": round(drafted),
         "accepted_tokens": round(emitted - drafts),
-        "acceptance": ratio(emitted - drafts, drafted),
+        "accepted_share": ratio(emitted - drafts, drafted),
     }

@@ -117,7 +117,7 @@ def _speculation(told: Mapping[str, Any]) -> str:
     """Tell how much was drafted, and what came of it."""
     kind, drafted = told["kind"].replace("_", " "), told["num_speculative_tokens"]
     got, expected = number(told["mean_accepted_length"]), number(told["expected_length"])
-    accepted = f"{percent(told['acceptance'])} of {told['draft_tokens']:,} drafted tokens accepted"
+    accepted = f"{percent(told['accepted_share'])} of {told['draft_tokens']:,} drafted tokens accepted"
     emitted = f"{got} emitted per step ({expected} by its rates)"
     return f"{kind}, {counted(drafted, 'token')} a step: {emitted}; {accepted}"
 
