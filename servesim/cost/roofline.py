@@ -99,7 +99,10 @@ class RooflineStepTime:
 
     def mixed(self, sequences: int, context: float, chunks: Sequence[tuple[int, int]]) -> float:
         """Return the time of a step of decodes and prefill chunks of (new, cached) tokens."""
-        tokens, rows, read, pairs = self._decoded(sequences, context)
+        tokens = rows = sequences
+        pairs = read = context
+        if self._queries > 1:
+            tokens, rows, read, pairs = self._decoded(sequences, context)
         rows += len(chunks)
         for new, cached in chunks:
             tokens += new
@@ -142,8 +145,6 @@ class RooflineStepTime:
     def _decoded(self, sequences: int, context: float) -> tuple[int, int, float, float]:
         """Return what the decodes of a step come to: tokens, rows, KV tokens read, query-key pairs."""
         queries = self._queries
-        if queries == 1:
-            return sequences, sequences, context, context
         read = context + (queries - 1) * sequences
         return queries * sequences, self._rows * sequences, read, queries * read
 

@@ -190,7 +190,7 @@ class ContinuousEngine:
     def _plan_mixed(self, now: float) -> float:
         """Plan one step of the decodes beside the prefill chunks."""
         count, read = self.decodes.count, self.decodes.context()
-        context, pairs = self._attended(count, read)
+        context, pairs = (read, read) if self._queries == 1 else self._attended(count, read)
         chunks, tokens = [], 0
         for request, new in self._chunks:
             cached = request.computed
@@ -199,7 +199,8 @@ class ContinuousEngine:
             context += cached + new
             pairs += new * cached + new * (new + 1) // 2
         first_s = self.step_time.mixed(count, read, chunks)
-        self._note(now, first_s, 0.0, count + len(chunks), tokens, context, pairs)
+        growth = self.decodes.growth()
+        self._note(now, first_s, 0.0, count + len(chunks), tokens, context, pairs, growth)
         return self._leap.begin_one(now, first_s)
 
     def _plan_leap(self, now: float) -> float:
@@ -213,16 +214,14 @@ class ContinuousEngine:
         if steps > 1:
             steps = 1 + decodes.steps_that_fit(self.kv.free, steps - 1)
         first_s, increment_s = base_s + slope_s * context, slope_s * growth
-        self._note(now, first_s, increment_s, count, 0, *self._attended(count, context))
+        read, pairs = (context, context) if self._queries == 1 else self._attended(count, context)
+        self._note(now, first_s, increment_s, count, 0, read, pairs, growth)
         return self._leap.begin(now, steps, first_s, increment_s)
 
     def _attended(self, count: int, context: float) -> tuple[float, float]:
         """Return the KV tokens that decodes read with this context, and the query-key pairs they make."""
-        queries = self._queries
-        if queries == 1:
-            return context, context
-        read = context + (queries - 1) * count
-        return read, queries * read
+        read = context + (self._queries - 1) * count
+        return read, self._queries * read
 
     def _note(
         self,
@@ -233,12 +232,13 @@ class ContinuousEngine:
         prefill: int,
         read: float,
         pairs: float,
+        emitted: float,
     ) -> None:
         """Write the planned steps' row of the log, but for what only their end will tell."""
         decodes, blocks = self.decodes.count, self.kv.blocks - self.kv.free
         self._row = [
             self.replica, start_s, first_s, increment_s, 1, rows, decodes, prefill, read, pairs,
-            blocks, blocks, self._queue_length(), self._preempted, self.decodes.growth(),
+            blocks, blocks, self._queue_length(), self._preempted, emitted,
         ]  # fmt: skip
         self._preempted = 0
 
