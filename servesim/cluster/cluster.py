@@ -27,6 +27,8 @@ from servesim.engine.log import (
     Log,
     request_row,
 )
+from servesim.engine.preemptive import PreemptiveEngine
+from servesim.engine.stalling import StallingEngine
 from servesim.engine.static import Static, StaticEngine
 from servesim.streams import Streams
 from servesim.workload.request import Request
@@ -129,9 +131,10 @@ class PooledCluster(Cluster):
         def engine(index: int) -> StaticEngine | ContinuousEngine:
             if isinstance(scheduler, Static):
                 return StaticEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
-            return ContinuousEngine(
-                index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished, draws
-            )
+            if scheduler.prefill_policy != "stall_free":
+                return StallingEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
+            kind = PreemptiveEngine if scheduler.throws_out else ContinuousEngine
+            return kind(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished, draws)
 
         reuses_prefixes = isinstance(scheduler, Continuous) and scheduler.enable_prefix_caching
         self._group = Group(clock, pool, router, streams.stream("router"), engine, reuses_prefixes)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from servesim.check import quantity
+from servesim.check import Problem, quantity
 from servesim.engine.continuous import Continuous
 from servesim.engine.disaggregated import FirstToken
 
@@ -19,3 +20,12 @@ class Disaggregated(Continuous):
     """
 
     first_token: FirstToken = quantity(default="decode")
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield policies for a replica that does both."""
+        if self.throws_out:
+            message = "must be false: nobody is thrown out on the way from one pool to the other"
+            yield Problem("queue_order.preempt", True, message)
+        if self.prefill_policy != "stall_free":
+            message = "must be stall_free: prompts are computed on a pool of their own"
+            yield Problem("prefill_policy", self.prefill_policy, message)

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from servesim.check import Problem, quantity
-from servesim.cost.speculation import DraftModel, Heads, Ngram
+from servesim.cost.speculation import DraftModel, Heads, Ngram, Speculation
+from servesim.engine.queue_order.fair import Fair
+from servesim.engine.queue_order.order import Fcfs, QueueOrder
+from servesim.engine.queue_order.priority import Priority
 from servesim.engine.token_draws import TokenDraws
 from servesim.streams import Streams
 from servesim.workload.lengths import MOST_TOKENS
@@ -15,6 +18,10 @@ from servesim.workload.lengths import MOST_TOKENS
 #: A thousand times what engines run with. The memory that step times take grows with these numbers.
 MOST_SEQUENCES = 1_000_000
 MOST_BLOCKS = 1_000_000_000
+
+#: What shares a step with what: prompts fill up the steps of decodes, or have steps of their own, which come
+#: before those of decodes or after them.
+PrefillPolicy = Literal["stall_free", "prefill_first", "decode_first"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,8 @@ class Continuous:
     budget. Other than in vLLM, which then drafts less, the budget must have room for all sequences.
     """
 
+    queue_order: QueueOrder = quantity(default=Fcfs())
+    prefill_policy: PrefillPolicy = quantity(default="stall_free")
     max_num_seqs: int = quantity("sequences", at_least=1, at_most=MOST_SEQUENCES, default=1024)
     max_num_batched_tokens: int = quantity("tokens per step", at_least=1, at_most=MOST_TOKENS, default=8192)
     block_size: int = quantity("tokens", at_least=1, at_most=MOST_TOKENS, default=16)
@@ -42,22 +51,49 @@ class Continuous:
     num_gpu_blocks_override: int | None = quantity("blocks", at_least=1, at_most=MOST_BLOCKS, default=None)
     speculation: Ngram | DraftModel | Heads | None = quantity(default=None)
 
+    concerns: ClassVar[tuple[str, ...]] = (
+        "queue_order",
+        "prefill_policy",
+        "max_num_seqs",
+        "max_num_batched_tokens",
+        "speculation",
+    )
+
     hints: ClassVar[Mapping[str, str]] = {
         "batch_size": "continuous batching has max_num_seqs instead",
         "batch_timeout_s": "continuous batching never waits for a batch to fill",
         "num_speculative_tokens": "choose what drafts first: scheduler/speculation=ngram, say",
     }
 
+    @property
+    def throws_out(self) -> bool:
+        """Whether a waiting request may throw running ones out."""
+        return isinstance(self.queue_order, Priority) and self.queue_order.preempt
+
     def problems(self) -> Iterator[Problem]:
-        """Yield that a step of all sequences, each with its draft, is beyond the token budget."""
-        if self.speculation is None:
-            return
-        needed = self.max_num_seqs * self.speculation.queries
+        """Yield policies that do not go together."""
+        if self.throws_out and self.prefill_policy != "stall_free":
+            message = "must be false unless prefill_policy=stall_free"
+            yield Problem("queue_order.preempt", True, message)
+        if self.speculation is not None:
+            yield from self._draft_problems(self.speculation)
+
+    def _draft_problems(self, speculation: Speculation) -> Iterator[Problem]:
+        """Yield policies that drafts do not go with, and that a step with those of all is too large."""
+        if self.prefill_policy != "stall_free":
+            message = (
+                f"must be stall_free: drafts beside {self.prefill_policy} are not modelled in this version"
+            )
+            yield Problem("prefill_policy", self.prefill_policy, message)
+        if isinstance(self.queue_order, Fair):
+            message = "counts a token per step: drafts beside it are not modelled in this version"
+            yield Problem("queue_order", "fair", message)
+        needed = self.max_num_seqs * speculation.queries
         if self.max_num_batched_tokens < needed:
-            most = self.max_num_batched_tokens // self.speculation.queries
+            most = self.max_num_batched_tokens // speculation.queries
             message = (
                 f"must be at least {needed}, for max_num_seqs={self.max_num_seqs} sequences of 1 + "
-                f"{self.speculation.num_speculative_tokens} drafted tokens (tokens per step)"
+                f"{speculation.num_speculative_tokens} drafted tokens (tokens per step)"
             )
             hint = f"; or set scheduler.max_num_seqs={most}" if most else ""
             yield Problem("max_num_batched_tokens", self.max_num_batched_tokens, message + hint)

@@ -131,7 +131,7 @@ def serve(fidelity: Any, speculation: Speculation | None, users: int) -> Run:
         step_time = speculative_step_time(times, speculation, LLAMA, OVERHEAD)
     scheduler = Continuous(max_num_seqs=512, speculation=speculation)
     service = Service(scheduler, step_time=step_time, kv_blocks=20_000, users=ClosedLoop(users))
-    return service.serve([(0.0, 200, 200)] * (3 * users))
+    return service.serve([(0.0, 200, 200)] * max(3 * users, 60))
 
 
 @pytest.mark.parametrize("fidelity", [Roofline(), profile()])

@@ -121,13 +121,18 @@ def expand(leap: Row, queries: int) -> Iterator[Row]:
 
 
 def _assert_same_gaps(got: Run, want: cluster.Run) -> None:
-    """The pooled gaps between tokens: every step once per decode, and every torn gap.
+    """The pooled gaps between tokens: every step once per decode, and every torn gap as often as said.
 
     Where drafts are verified, they are gaps between pieces of one token or more.
     """
     queries = queries_of(got)
-    steps = [step for row in got.leaps for step in expand(row, queries) for _ in range(int(row["decodes"]))]
-    gaps = [step["duration_s"] for step in steps] + [row["gap_s"] for row in got.gaps]
+    steps = [
+        step["duration_s"]
+        for row in got.leaps
+        for number, step in enumerate(expand(row, queries))
+        for _ in range(int(row["decodes"] - (0 if number else row["stalled"])))
+    ]
+    gaps = steps + [row["gap_s"] for row in got.gaps for _ in range(int(row["sequences"]))]
     expected = [later - earlier for job in want.taken for earlier, later in pairwise(job.token_times)]
     assert len(gaps) == len(expected)
     tokens = sum(max(job.generated - 1, 0) for job in want.taken)
