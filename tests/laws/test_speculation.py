@@ -143,7 +143,7 @@ def test_it_helps_a_small_batch_and_hurts_a_large_one(fidelity: Any, kind: Any) 
         return plain / drafted
 
     gains = [gain(users, 0.5) for users in (1, 32, 384)]
-    assert gains[0] > 1.15
+    assert gains[0] > 1.1
     assert gains[0] > gains[1] > gains[2]
     assert gains[2] < 1
     assert all(gain(users, 0.0) < 1 for users in (1, 32, 384))
