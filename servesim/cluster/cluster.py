@@ -126,15 +126,15 @@ class PooledCluster(Cluster):
         log: Log,
     ) -> None:
         super().__init__(log, pool.max_model_len)
+        draws = None if isinstance(scheduler, Static) else scheduler.draws(streams)
 
         def engine(index: int) -> StaticEngine | ContinuousEngine:
             if isinstance(scheduler, Static):
                 return StaticEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
             if scheduler.prefill_policy != "stall_free":
                 return StallingEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
-            if scheduler.throws_out:
-                return PreemptiveEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
-            return ContinuousEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
+            kind = PreemptiveEngine if scheduler.throws_out else ContinuousEngine
+            return kind(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished, draws)
 
         reuses_prefixes = isinstance(scheduler, Continuous) and scheduler.enable_prefix_caching
         self._group = Group(clock, pool, router, streams.stream("router"), engine, reuses_prefixes)
@@ -175,6 +175,7 @@ class DisaggregatedCluster(Cluster):
         self._clock = clock
         self._links = links
         self._kv_bytes_per_token = prefill.kv_bytes_per_token
+        draws = scheduler.draws(streams)
 
         def prefill_engine(index: int) -> PrefillEngine:
             return PrefillEngine(
@@ -190,7 +191,14 @@ class DisaggregatedCluster(Cluster):
 
         def decode_engine(index: int) -> DecodeEngine:
             return DecodeEngine(
-                index, scheduler, decode.step_time, decode.kv_blocks, log, self._finished, self._transfer
+                index,
+                scheduler,
+                decode.step_time,
+                decode.kv_blocks,
+                log,
+                self._finished,
+                self._transfer,
+                draws,
             )
 
         caches = scheduler.enable_prefix_caching

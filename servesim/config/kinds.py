@@ -20,6 +20,7 @@ from servesim.config.build import Kinds
 from servesim.cost.auto import Auto
 from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
+from servesim.cost.speculation import DraftModel, Heads, Ngram
 from servesim.engine.continuous import Continuous
 from servesim.engine.queue_order.fair import Fair
 from servesim.engine.queue_order.keyed import EarliestDeadline, ShortestFirst
@@ -55,6 +56,7 @@ KINDS: Kinds = {
         "earliest_deadline": EarliestDeadline,
         "fair": Fair,
     },
+    "scheduler.speculation": {"ngram": Ngram, "draft_model": DraftModel, "heads": Heads},
     "cluster": {"pool": Pool, "prefill_decode": PrefillDecode},
     "router": {
         "round_robin": RoundRobin,
@@ -84,7 +86,6 @@ KINDS: Kinds = {
 _EXPERT_PARALLEL = "expert parallelism is"
 _EXPERTS = "mixture of experts is"
 _LATENT = "multi-head latent attention is"
-_DRAFTS = "speculative decoding is"
 _WINDOW = "attention over a window is"
 
 #: Keys that users of vLLM and of model files know, and words of such keys: what they stand for, and a verb.
@@ -96,5 +97,4 @@ LATER = {
     "kv_lora_rank": _LATENT,
     "q_lora_rank": _LATENT,
     "sliding_window": _WINDOW,
-    **dict.fromkeys(("speculative", "speculation", "draft"), _DRAFTS),
 }

@@ -18,6 +18,8 @@ from servesim.engine.leap import Leap
 from servesim.engine.log import DECODES, KV_BLOCKS_LAST, STEPS, Log, pack_gap, pack_step
 from servesim.engine.queue_order.fair_queue import FairQueue
 from servesim.engine.queue_order.order import Queue
+from servesim.engine.speculative_decodes import SpeculativeDecodes
+from servesim.engine.token_draws import TokenDraws
 from servesim.workload.request import Request
 
 
@@ -31,6 +33,7 @@ class ContinuousEngine:
         kv_blocks: KV blocks of the replica.
         log: where steps and torn gaps between tokens are written.
         finished: called with each request at its last token.
+        draws: how many tokens the decode steps of each request emit; None: one each.
     """
 
     def __init__(
@@ -41,6 +44,7 @@ class ContinuousEngine:
         kv_blocks: int,
         log: Log,
         finished: Callable[[Request], None],
+        draws: TokenDraws | None = None,
     ) -> None:
         self.replica = replica
         self.max_num_seqs = scheduler.max_num_seqs
@@ -51,6 +55,9 @@ class ContinuousEngine:
         #: the running ones in order of admission; ``popitem`` takes out the one to be preempted
         self.waiting, self.running, self.decodes = scheduler.queue_order.start(scheduler.block_size)
         self._tenants = self.waiting if isinstance(self.waiting, FairQueue) else None
+        self._queries = scheduler.queries
+        if draws is not None and scheduler.speculation is not None:
+            self.decodes = SpeculativeDecodes(scheduler.block_size, draws, scheduler.speculation.slots)
         #: the one running request whose prompt is only partly computed; always the last of `running`
         self.partial: Request | None = None
         self._chunks: list[tuple[Request, int]] = []
@@ -72,7 +79,7 @@ class ContinuousEngine:
         self.waiting.append(request)
         if not self._leap.steps:
             return max(now, request.arrived_s)
-        could_join = self._leap.steps > 1 and self._admissible(self.waiting, request, self.decodes.count)
+        could_join = self._leap.steps > 1 and self._admissible(self.waiting, request, self._beside())
         return self._leap.cut(now) if could_join else None
 
     def boundary(self, now: float) -> float | None:
@@ -113,6 +120,10 @@ class ContinuousEngine:
             request.computed = request.blocks = 0
         return blocks <= self.kv.free and (self.chunked or missing <= budget)
 
+    def _beside(self) -> int:
+        """Return how many tokens of a step the decodes have."""
+        return self.decodes.count * self._queries
+
     # ---- planning ---------------------------------------------------------------------------------
 
     def _plan(self, now: float) -> float | None:
@@ -133,7 +144,7 @@ class ContinuousEngine:
             self._preempt_one(now)
             preempted += 1
         self.kv.free -= blocks
-        while self.partial is not None and not self._schedule_next(self.partial, decodes.count):
+        while self.partial is not None and not self._schedule_next(self.partial, self._beside()):
             self.kv.free += blocks
             self._preempt_one(now)
             preempted += 1
@@ -155,7 +166,7 @@ class ContinuousEngine:
     def _admit(self, now: float) -> None:
         """Admit waiting requests in order while slots, token budget and blocks last."""
         if self.waiting:
-            self._admit_from(self.waiting, now, self.decodes.count)
+            self._admit_from(self.waiting, now, self._beside())
 
     def _admit_from(self, queue: Queue, now: float, beside: int) -> None:
         running, kv, budget = self.running, self.kv, self.token_budget - beside
@@ -192,9 +203,10 @@ class ContinuousEngine:
         self._chunks.append((request, tokens))
         return True
 
-    def _plan_mixed(self, now: float, count: int, read: int) -> float:
+    def _plan_mixed(self, now: float, count: int, read: float) -> float:
         """Plan one step of so many decodes, which read so many KV tokens, beside the prefill chunks."""
-        chunks, tokens, context, pairs = [], 0, read, read
+        context, pairs = (read, read) if self._queries == 1 else self._attended(count, read)
+        chunks, tokens = [], 0
         for request, new in self._chunks:
             cached = request.computed
             chunks.append((new, cached))
@@ -202,22 +214,29 @@ class ContinuousEngine:
             context += cached + new
             pairs += new * cached + new * (new + 1) // 2
         first_s = self.step_time.mixed(count, read, chunks)
-        self._note(now, first_s, 0.0, count + len(chunks), count, tokens, context, pairs)
+        emitted = self.decodes.growth() if count else 0
+        self._note(now, first_s, 0.0, count + len(chunks), count, tokens, context, pairs, emitted)
         return self._leap.begin_one(now, first_s)
 
     def _plan_leap(self, now: float) -> float:
         """Plan as many decode steps as pass before a finish, a block shortage or a segment's end."""
         decodes = self.decodes
-        count, context = decodes.count, decodes.context()
+        count, context, growth = decodes.count, decodes.context(), decodes.growth()
         base_s, slope_s, limit = self.step_time.decode(count, context)
         steps = 1 if self._preempted else decodes.steps_to_finish()
         if limit != inf:
-            steps = min(steps, int(limit - context) // count + 1)
+            steps = min(steps, int((limit - context) // growth) + 1)
         if steps > 1:
             steps = 1 + decodes.steps_that_fit(self.kv.free, steps - 1)
-        first_s, increment_s = base_s + slope_s * context, slope_s * count
-        self._note(now, first_s, increment_s, count, count, 0, context, context)
+        first_s, increment_s = base_s + slope_s * context, slope_s * growth
+        read, pairs = (context, context) if self._queries == 1 else self._attended(count, context)
+        self._note(now, first_s, increment_s, count, count, 0, read, pairs, growth)
         return self._leap.begin(now, steps, first_s, increment_s)
+
+    def _attended(self, count: int, context: float) -> tuple[float, float]:
+        """Return the KV tokens that decodes read with this context, and the query-key pairs they make."""
+        read = context + (self._queries - 1) * count
+        return read, self._queries * read
 
     def _note(
         self,
@@ -227,14 +246,15 @@ class ContinuousEngine:
         rows: int,
         decodes: int,
         prefill: int,
-        read: int,
-        pairs: int,
+        read: float,
+        pairs: float,
+        emitted: float,
     ) -> None:
         """Write the planned steps' row of the log, but for what only their end will tell."""
         blocks = self.kv.blocks - self.kv.free
         self._row = [
             self.replica, start_s, first_s, increment_s, 1, rows, decodes, prefill, read, pairs,
-            blocks, blocks, self._queue_length(), self._preempted, 0,
+            blocks, blocks, self._queue_length(), self._preempted, 0, emitted,
         ]  # fmt: skip
         self._preempted = 0
 
@@ -243,12 +263,12 @@ class ContinuousEngine:
 
     def _preempt_one(self, now: float) -> Request:
         """Throw a running request out, its blocks given back, queue it anew, and return it."""
-        request, _ = self.running.popitem()
+        (request, _), spare = self.running.popitem(), 0
         if request is self.partial:
             self.partial = None
         else:
-            self.decodes.leave(request)
-        self.kv.lose(request)
+            spare = self.decodes.leave(request)
+        self.kv.lose(request, spare)
         request.preempt(now)
         self.waiting.appendleft(request)
         self._futile += 1

@@ -15,6 +15,7 @@ from servesim.engine.continuous import Continuous
 from servesim.engine.continuous_engine import ContinuousEngine
 from servesim.engine.kv_cache import KvCache
 from servesim.engine.log import Log
+from servesim.engine.token_draws import TokenDraws
 from servesim.workload.request import Request
 
 #: Which pool emits token 1: the decode replica recomputes the last prompt position, or prefill emits it.
@@ -96,8 +97,9 @@ class DecodeEngine(ContinuousEngine):
         log: Log,
         finished: Callable[[Request], None],
         reserved: Callable[[Request], None],
+        draws: TokenDraws | None = None,
     ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished)
+        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, draws)
         caches = scheduler.enable_prefix_caching
         self.kv = KvCache(kv_blocks, scheduler.block_size, caches=caches, shares=False)
         self.incoming: deque[Request] = deque()
@@ -119,7 +121,7 @@ class DecodeEngine(ContinuousEngine):
         self.landed.append(request)
         if not self._leap.steps:
             return now
-        return self._leap.cut(now) if self._admissible(self.landed, request, self.decodes.count) else None
+        return self._leap.cut(now) if self._admissible(self.landed, request, self._beside()) else None
 
     def _room_for(self, request: Request) -> int:
         """Return the blocks of the prompt and of the tokens emitted, the newest included."""
@@ -128,7 +130,7 @@ class DecodeEngine(ContinuousEngine):
     def _admit(self, now: float) -> None:
         """Admit the landed before the preempted, so that no held block waits for a free one; then reserve."""
         for queue in (self.landed, self.waiting):
-            self._admit_from(queue, now, self.decodes.count)
+            self._admit_from(queue, now, self._beside())
             if queue:
                 break
         while self.incoming and not self.waiting:

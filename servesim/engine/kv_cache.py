@@ -68,8 +68,10 @@ class KvCache:
             self.free += blocks
             prefixes.given += blocks
 
-    def lose(self, request: Request) -> None:
-        """Take the blocks of all that is computed from a request that will come back."""
+    def lose(self, request: Request, spare: int = 0) -> None:
+        """Take the blocks of all that is computed from a request that will come back, and ``spare`` ones."""
+        self.free += spare
+        self._prefixes.given += spare
         if self._caches:
             if request not in self._prefixes.holds:
                 self._prefixes.hold(request, 0)

@@ -42,6 +42,7 @@ class Static:
         "enable_chunked_prefill": _NO_BUDGET,
         "queue_order": "static batching takes requests as they come",
         "enable_prefix_caching": "static batching never preempts a request, so none could find its KV again",
+        "speculation": "static batching decodes one token at a time; scheduler=continuous drafts several",
     }
 
 
@@ -135,6 +136,7 @@ class StaticEngine:
             len(self.waiting),
             0,
             0,
+            0,
         )
         return self._leap.begin(now, 1, first_s, 0.0)
 
@@ -160,7 +162,8 @@ class StaticEngine:
         steps = self.running[0].output_tokens - self._emitted
         if limit != inf:
             steps = min(steps, int(limit - context) // rows + 1)
-        self._note = (rows, len(self.running), 0, context, context, room, room, len(self.waiting), 0, 0)
+        members = len(self.running)
+        self._note = (rows, members, 0, context, context, room, room, len(self.waiting), 0, 0, members)
         return self._leap.begin(now, steps, base_s + slope_s * context, slope_s * rows)
 
     def _settle(self, now: float) -> None:

@@ -26,6 +26,7 @@ _BY_PREFIX = ("prefix_affinity", "kv_aware")
 _MANY_UNFINISHED = 0.05
 
 _SATURATED = "saturated: more arrives than is served, so latencies depend on how long the run lasts"
+_GIVEN_RATES = "how often drafts are right is taken as given, for all requests alike (scheduler.speculation)"
 _NO_CAPACITY = "ignore_capacity: KV blocks as many as could be used, whether they fit or not"
 
 
@@ -36,6 +37,8 @@ def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
     yield from _on_the_calibration(summary["calibration"])
     if summary["scenario"]["ignore_capacity"]:
         yield _NO_CAPACITY
+    if summary.get("speculation"):
+        yield _GIVEN_RATES
     yield from _on_the_router(summary["scenario"])
     yield from _on_the_window(summary)
     yield from _on_the_sending(summary)
@@ -53,6 +56,8 @@ def replay_notes(summary: Mapping[str, Any]) -> Iterator[str]:
     yield from _on_the_calibration(summary["calibration"])
     if summary["scenario"]["ignore_capacity"]:
         yield _NO_CAPACITY
+    if summary.get("speculation"):
+        yield _GIVEN_RATES
     if summary["saturated"]:
         yield _SATURATED
     yield from _on_the_waiting(summary)

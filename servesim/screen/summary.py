@@ -75,6 +75,8 @@ def _sections(
     yield "Model", formats(scenario)
     yield "Cluster", cluster(scenario, summary["transfer"])
     yield "Scheduler", _scheduler(scenario)
+    if summary.get("speculation"):
+        yield "Speculation", _speculation(summary["speculation"])
     yield "Traffic", _traffic(summary)
     yield "Memory", _memory(summary)
     yield "Requests", _accounting(summary["accounting"])
@@ -107,7 +109,9 @@ def _sections(
 
 
 def _scheduler(scenario: Mapping[str, Any]) -> str:
-    hidden = ("kind", "block_size", "gpu_memory_utilization", "kv_cache_dtype", "max_model_len")
+    hidden = (
+        "kind", "block_size", "gpu_memory_utilization", "kv_cache_dtype", "max_model_len", "speculation"
+    )  # fmt: skip
     keys = {key: value for key, value in scenario["scheduler"].items() if key not in hidden}
     order = keys.pop("queue_order", {"kind": "fcfs"})
     if keys.get("prefill_policy") == "stall_free":
@@ -116,6 +120,15 @@ def _scheduler(scenario: Mapping[str, Any]) -> str:
     if order["kind"] != "fcfs":
         shown.insert(0, f"queue_order={_option(order)}")
     return f"{scenario['scheduler']['kind']}: {', '.join(shown)}"
+
+
+def _speculation(told: Mapping[str, Any]) -> str:
+    """Tell how much was drafted, and what came of it."""
+    kind, drafted = told["kind"].replace("_", " "), told["num_speculative_tokens"]
+    got, expected = number(told["mean_accepted_length"]), number(told["expected_length"])
+    accepted = f"{percent(told['accepted_share'])} of {told['draft_tokens']:,} drafted tokens accepted"
+    emitted = f"{got} emitted per step ({expected} by its rates)"
+    return f"{kind}, {counted(drafted, 'token')} a step: {emitted}; {accepted}"
 
 
 def _traffic(summary: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from math import ceil, inf
 from random import Random
 from typing import Any, Literal, TypeVar
 
+from servesim.cost.speculation import Heads, Ngram
 from servesim.engine.queue_order.fair import Fair
 from servesim.engine.queue_order.keyed import EarliestDeadline, ShortestFirst
 from servesim.engine.queue_order.order import QueueOrder
@@ -334,6 +335,23 @@ def _shifted(random: Random, requests: tuple[Sent, ...]) -> tuple[Sent, ...]:
     return tuple((sent_s, random.choice(few), outputs) for sent_s, _, outputs in requests)
 
 
+def with_speculation(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
+    """Return the drawing of the same cases with drafts: short and long, mostly right and mostly wrong."""
+
+    def drawn(random: Random) -> Case:
+        case = draw(random)
+        drafted = random.choice((1, 1, 2, 4, 9))
+        kind = random.choice((Ngram, Heads))
+        rate = random.choice((0.0, 0.3, 0.7, 0.7, 1.0))
+        case.limits["speculation"] = kind(num_speculative_tokens=drafted, acceptance=rate)
+        case.limits["max_num_seqs"] = min(case.limits["max_num_seqs"], 16)
+        needed = case.limits["max_num_seqs"] * (1 + drafted)
+        case.limits["max_num_batched_tokens"] = max(case.limits["max_num_batched_tokens"], needed)
+        return onto_boundaries(random, case)
+
+    return drawn
+
+
 SHARING = {kind: with_origins(DRAWS[kind]) for kind in ("continuous", "disaggregated")}
 
 WITH_CLIENT = {kind: with_client(draw) for kind, draw in DRAWS.items()}
@@ -406,4 +424,12 @@ IN_PHASES = {
     "plain": in_phases(WITH_CLIENT["continuous"]),
     "sharing": in_phases(SHARING["continuous"]),
     "in order": in_phases(IN_ORDER["continuous"]),
+}
+
+SPECULATING = {
+    "continuous": with_speculation(draw_continuous),
+    "continuous, shared prompts": with_speculation(SHARING["continuous"]),
+    "disaggregated": with_speculation(draw_disaggregated),
+    "in order": with_speculation(in_order(draw_continuous, ORDERS[:5])),
+    "thrown out": with_speculation(IN_ORDER["thrown out"]),
 }

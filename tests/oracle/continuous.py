@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import ceil, inf, isnan
 
+from servesim.cost.speculation import Speculation
 from servesim.engine.continuous import PrefillPolicy
 from servesim.engine.queue_order.order import Fcfs, QueueOrder
+from servesim.engine.token_draws import TokenDraws
+from servesim.streams import Streams
 from tests.costs import AffineStepTime
-from tests.oracle.job import Job
+from tests.oracle.job import Draft, Job
 from tests.oracle.orders import order_of
 from tests.oracle.pool import Content, Pool
 from tests.oracle.step import Step, chunk_pairs
 
 FCFS = Fcfs()
+
+
+@cache
+def _draws(rates: tuple[float, ...]) -> TokenDraws:
+    return TokenDraws(rates, Streams(0).stream("speculation"))
+
+
+def steps_of(rates: tuple[float, ...], number: int, tokens: int) -> int:
+    """Return the steps in which a request gets so many tokens: all that both have in common."""
+    return _draws(rates).steps(number, tokens)
 
 
 class Continuous:
@@ -36,6 +50,7 @@ class Continuous:
         enable_prefix_caching: bool = True,
         queue_order: QueueOrder = FCFS,
         prefill_policy: PrefillPolicy = "stall_free",
+        speculation: Speculation | None = None,
     ) -> None:
         self.index = index
         self.step_time = step_time
@@ -46,6 +61,7 @@ class Continuous:
         self.max_num_batched_tokens = max_num_batched_tokens
         self.enable_chunked_prefill = enable_chunked_prefill
         self.enable_prefix_caching = enable_prefix_caching
+        self.speculation = speculation
 
         self.prefill_policy = prefill_policy
         if prefill_policy != "stall_free":
@@ -98,6 +114,9 @@ class Continuous:
     def end_step(self, now: float) -> None:
         """Every scheduled request has computed its tokens; who reached its target emits one."""
         for job, tokens in self.scheduled:
+            if job.draft is not None:
+                self.verified(job, job.draft, now)
+                continue
             job.computed += tokens
             if job.computed == self.target(job):
                 self.reached_target(job, now)
@@ -115,6 +134,21 @@ class Continuous:
         if isnan(job.prefilled_s):
             job.end_prefill(now)
         if job.generated == job.output_tokens:
+            self.running.remove(job)
+            self.finish(job, now)
+        elif self.speculation is not None:
+            steps = steps_of(self.speculation.rates, job.id, job.output_tokens - 1)
+            tokens = job.output_tokens - job.generated
+            job.draft = Draft(job.computed, tokens, ceil(tokens * steps / (job.output_tokens - 1)))
+
+    def verified(self, job: Job, draft: Draft, now: float) -> None:
+        """A draft has been verified: what is accepted leaves in one piece."""
+        draft.done += 1
+        accepted = draft.whole - job.computed
+        job.computed = draft.whole
+        job.emit(now, accepted)
+        if draft.done == draft.steps:
+            assert job.generated == job.output_tokens
             self.running.remove(job)
             self.finish(job, now)
 
@@ -170,13 +204,17 @@ class Continuous:
         for job in jobs:
             if self.budget == 0 or job not in self.running:
                 break
-            tokens = min(self.target(job) - job.computed, self.budget)
+            tokens = min(self.wanted(job), self.budget)
             while job in self.running and self.blocks_needed(job, tokens) > self.free:
                 self.preempt(self.order.victim(self.running), now)
                 preempted = True
             if job in self.running:
                 self.take(job, tokens, now)
         return preempted
+
+    def wanted(self, job: Job) -> int:
+        """Return the tokens that a running request would compute, had the step room for all."""
+        return self.target(job) - job.computed if job.draft is None else self.queries
 
     def make_way(self, now: float) -> None:
         """Throw out who is of a worse class than the head of the queue, as long as that does not fit."""
@@ -197,7 +235,7 @@ class Continuous:
         missing = self.target(job) - len(cached) * self.block_size
         budget = self.max_num_batched_tokens
         for other in self.running:
-            budget -= min(self.target(other) - other.computed, budget)
+            budget -= min(self.wanted(other), budget)
         if budget == 0 or len(self.running) >= self.max_num_seqs:
             return False
         if missing > budget and not self.enable_chunked_prefill:
@@ -220,7 +258,7 @@ class Continuous:
         """Return the blocks that the running requests need for a step of them."""
         budget, blocks = self.max_num_batched_tokens, 0
         for job in self.running:
-            tokens = min(self.target(job) - job.computed, budget)
+            tokens = min(self.wanted(job), budget)
             budget -= tokens
             blocks += self.blocks_needed(job, tokens)
         return blocks
@@ -279,8 +317,20 @@ class Continuous:
         return blocks + self.pool.idle(cached) <= self.free
 
     def blocks_needed(self, job: Job, tokens: int) -> int:
-        """Return the blocks still to allocate before ``job`` can compute ``tokens`` more."""
-        return ceil((job.computed + tokens) / self.block_size) - len(job.blocks)
+        """Return the blocks still to allocate before ``job`` can compute ``tokens`` more.
+
+        A draft has room for all its slots, but not for more than the request comes to in the end.
+        """
+        reach = job.computed + tokens
+        if job.draft is not None and self.speculation is not None:
+            last = job.input_tokens + job.output_tokens - 1
+            reach = min(job.computed + self.speculation.slots, last)
+        return ceil(reach / self.block_size) - len(job.blocks)
+
+    @property
+    def queries(self) -> int:
+        """Tokens that a decode has in a step."""
+        return 1 if self.speculation is None else 1 + self.speculation.num_speculative_tokens
 
     def take(self, job: Job, tokens: int, now: float) -> None:
         """Allocate the blocks of ``tokens`` more tokens of ``job`` and make them part of the step."""
@@ -303,7 +353,8 @@ class Continuous:
         """Return how long the scheduled step takes, and write it down."""
         decodes = [job for job, _ in self.scheduled if job.streaming]
         chunks = [(tokens, job.computed) for job, tokens in self.scheduled if not job.streaming]
-        decode_context = sum(job.computed + 1 for job in decodes)
+        decode_context = sum(1 + (job.draft.exact if job.draft else job.computed) for job in decodes)
+        read = decode_context + (self.queries - 1) * len(decodes)
         duration_s = self.step_time.mixed(len(decodes), decode_context, chunks)
         step = Step(
             replica=self.index,
@@ -312,11 +363,12 @@ class Continuous:
             sequences=len(self.scheduled),
             decodes=len(decodes),
             prefill_tokens=sum(new for new, _ in chunks),
-            context=decode_context + sum(new + cached for new, cached in chunks),
-            pairs=decode_context + sum(chunk_pairs(new, cached) for new, cached in chunks),
+            context=read + sum(new + cached for new, cached in chunks),
+            pairs=self.queries * read + sum(chunk_pairs(new, cached) for new, cached in chunks),
             kv_blocks=self.kv_blocks - self.free,
             waiting=self.queue_length(),
             preempted=self.preempted,
+            emitted=sum(job.draft.tokens / job.draft.steps if job.draft else 1 for job in decodes),
         )
         self.steps.append(step)
         self.preempted = 0

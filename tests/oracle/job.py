@@ -10,6 +10,28 @@ from servesim.workload.origin import ANYWHERE, Origin
 from tests.oracle.pool import Content
 
 
+@dataclass
+class Draft:
+    """What a sequence that decodes speculatively still gets: ``tokens`` in ``steps``, spread evenly."""
+
+    computed: int
+    """Tokens whose KV was there at first."""
+    tokens: int
+    steps: int
+    done: int = 0
+    """Steps behind it."""
+
+    @property
+    def whole(self) -> int:
+        """Tokens whose KV is there now."""
+        return self.computed + self.done * self.tokens // self.steps
+
+    @property
+    def exact(self) -> float:
+        """The same, fractions included."""
+        return self.computed + self.done * self.tokens / self.steps
+
+
 @dataclass(eq=False)
 class Job:
     """A request with the moments of its life; ``nan`` means "has not happened"."""
@@ -30,6 +52,9 @@ class Job:
     cached_tokens: int = 0
     streaming: bool = False
     """Whether it has emitted a token since it was last admitted: its next step is a decode."""
+
+    draft: Draft | None = None
+    """How its tokens come, while it decodes speculatively."""
 
     replica: int = -1
     prefill_replica: int = -1
@@ -78,6 +103,7 @@ class Job:
         self.blocks = []
         self.computed = 0
         self.streaming = False
+        self.draft = None
         self.preemptions += 1
 
     def resume(self, now: float) -> None:
@@ -91,9 +117,9 @@ class Job:
         self.prefilled_s = now
         self.prefill_s = now - self.scheduled_s - self.preempted_s
 
-    def emit(self, now: float) -> None:
-        """Emit one token."""
-        self.generated += 1
+    def emit(self, now: float, tokens: int = 1) -> None:
+        """Emit one token, or several in one piece."""
+        self.generated += tokens
         self.streaming = True
         self.token_times.append(now)
         self.resume(now)

@@ -41,6 +41,7 @@ def _requests(case: Case, run: Run) -> Counter[str]:
             "outputs capped": sum(job.output_tokens < asked[job.id] for job in run.finished),
             "prompts dropped": len(run.dropped),
             "preemptions": sum(job.preemptions for job in run.finished),
+            "pieces of several tokens": sum(job.generated - len(job.token_times) for job in run.finished),
             "cached tokens": sum(job.cached_tokens for job in run.finished),
             "preempted before token 1": sum(
                 job.prefilled_s - job.scheduled_s - job.prefill_s > TIE_S for job in run.finished
@@ -67,6 +68,8 @@ def _limits(case: Case) -> Counter[str]:
     counts["a budget of one token"] += limits.get("max_num_batched_tokens") == 1
     counts["one sequence"] += limits.get("max_num_seqs") == 1
     counts["no prefix caching"] += not limits.get("enable_prefix_caching", True)
+    if speculation := limits.get("speculation"):
+        counts[f"{speculation.num_speculative_tokens} tokens drafted"] += 1
     counts["whole prompts only"] += not limits.get("enable_chunked_prefill", True)
     return counts
 

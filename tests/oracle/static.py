@@ -137,6 +137,7 @@ class Static:
             kv_blocks=self.blocks(self.batch),
             waiting=len(self.waiting),
             preempted=0,
+            emitted=0 if prefill_tokens else decodes,
         )
         self.steps.append(step)
         self.boundary_s = now + duration_s

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings, target
 from hypothesis import strategies as st
 
-from tests.oracle.cases import DRAWS, SHARING, WITH_CLIENT, Case
+from tests.oracle.cases import DRAWS, SHARING, SPECULATING, WITH_CLIENT, Case
 from tests.oracle.client import EARLY_S
 from tests.oracle.cluster import Run
 from tests.oracle.compare import assert_blocks_returned, assert_equal
@@ -181,6 +181,48 @@ def test_random_sharing(kind: str) -> None:
     def differ_nowhere(case: Case) -> None:
         run = hold_equal(case)
         target(float(sum(job.cached_tokens for job in run.finished)), label="cached tokens")
+        assume(not run.ties)
+
+    differ_nowhere()
+
+
+@pytest.mark.parametrize("kind", SPECULATING)
+def test_speculative_decoding_is_the_same_in_both(kind: str) -> None:
+    """Drafts of 1 to 9 tokens, right never or always, with and without slots behind; some horizons."""
+    reached: Counter[str] = Counter()
+    for seed in range(200):
+        random = Random(seed)
+        case = SPECULATING[kind](random)
+        run = hold_equal(case)
+        if seed % 3 == 0 and run.steps:
+            horizon_s = random.choice(run.steps).start_s + random.choice((-1e-6, 3e-7, 1e-3))
+            cut = case.simulate(horizon_s)
+            if not cut.ties:
+                assert_equal(leap(case, horizon_s), cut)
+        reached += regimes(case, run)
+    floors = {
+        "pieces of several tokens": 5000,
+        "preemptions": 300,
+        "cached tokens": 1000,
+        "decodes cross a segment break": 30,
+        "joins between two decode steps": 100,
+        "whole prompts only": 20,
+        "9 tokens drafted": 20,
+    }
+    missed = {name: reached[name] for name, floor in floors.items() if reached[name] < floor}
+    assert not missed, reached
+    assert reached["ties"] < 50
+
+
+@pytest.mark.parametrize("kind", SPECULATING)
+def test_random_speculation(kind: str) -> None:
+    """Hypothesis looks for a case of speculative decoding in which they differ."""
+
+    @given(st.randoms(use_true_random=False).map(SPECULATING[kind]))
+    @settings(max_examples=60)
+    def differ_nowhere(case: Case) -> None:
+        run = hold_equal(case)
+        target(float(sum(job.preemptions for job in run.finished)), label="preemptions")
         assume(not run.ties)
 
     differ_nowhere()

@@ -87,6 +87,7 @@ def step(start_s: float, first_step_s: float, **fields: float) -> list[float]:
         "steps": 1,
         "sequences": 1,
         "decodes": 1,
+        "emitted": fields.get("decodes", 1),
     }
     assert set(fields) <= set(row)
     return list((row | fields).values())

@@ -36,6 +36,7 @@ KEYS = [
     "breakdown_s",
     "throughput",
     "goodput",
+    "speculation",
     "utilisation",
     "memory",
     "transfer",

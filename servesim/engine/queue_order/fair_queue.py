@@ -189,10 +189,11 @@ class FairDecodes(Decodes):
         super().join(request)
         self._count(request, 1)
 
-    def leave(self, request: Request) -> None:
-        """Remove a sequence before its end and bring its counters up to date."""
-        super().leave(request)
+    def leave(self, request: Request) -> int:
+        """Remove a sequence before its end, bring its counters up to date, and return its spare blocks."""
+        spare = super().leave(request)
         self._count(request, -1)
+        return spare
 
     def pop_finished(self) -> list[Request]:
         """Remove and return the sequences that finish at the present step, in the order they joined."""
