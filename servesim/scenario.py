@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from servesim import __version__
 from servesim.check import MOST_S, Problem, quantity
+from servesim.cluster.admission import Admission, TtftSlo
 from servesim.cluster.deployment import Deployment, PoolMemory, Role
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
@@ -56,6 +57,7 @@ class Scenario:
     engine_overhead: EngineOverhead | None = quantity(default=None)
     board_power: BoardPower = quantity(default=BoardPower())
     client: Client = quantity(default=Client())
+    admission: Admission | None = quantity(default=None)
     ignore_capacity: bool = quantity(default=False)
     seed: int = quantity(at_least=0, default=0)
     steady: bool = quantity(default=False)
@@ -83,6 +85,9 @@ class Scenario:
         """Yield what is wrong between components: client, profiles, parallelism, memory, lengths."""
         if isinstance(self.workload, Synthetic) and isinstance(self.client, Client):
             yield from self.client.misfits(self.workload.concurrency)
+        if isinstance(self.admission, TtftSlo) and self.admission.ttft_s is None and self.slo.ttft_s is None:
+            message = "is missing, and slo.ttft_s, which stands in for it, too (s)"
+            yield Problem("admission.ttft_s", None, message)
         if isinstance(self.calibration, Auto) and not self.calibration.profiles:
             engine = self.engine_overhead.engine if self.engine_overhead else None
             message = (

@@ -74,6 +74,11 @@ class Group(Generic[E]):
         """Count one request less at the replica with a global index."""
         self._outstanding[index - self.first] -= 1
 
+    def abort(self, request: Request, index: int) -> None:
+        """Let the replica with a global index give up a request, and count one less there."""
+        self.replica(index).abort(request)
+        self.left(index)
+
     def halt(self, now: float) -> None:
         """Stop every replica for good."""
         for replica in self.replicas:

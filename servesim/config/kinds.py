@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from servesim.cluster.admission import QueueLimit, TtftSlo
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.cluster.router import LeastOutstanding, Random, RoundRobin
@@ -24,6 +25,7 @@ KINDS: Kinds = {
     "scheduler": {"static": Static, "continuous": Continuous, "disaggregated": Disaggregated},
     "cluster": {"pool": Pool, "prefill_decode": PrefillDecode},
     "router": {"round_robin": RoundRobin, "random": Random, "least_outstanding": LeastOutstanding},
+    "admission": {"queue_limit": QueueLimit, "ttft_slo": TtftSlo},
     "workload": {"synthetic": Synthetic, "trace": Trace},
     "workload.arrivals": {
         "poisson": Poisson,

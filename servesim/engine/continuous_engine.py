@@ -61,6 +61,8 @@ class ContinuousEngine:
         self._leap = Leap()
         self._row: list[float] = []
         self._preempted = 0
+        #: running requests that take part in the steps under way, and in none after these
+        self._given_up: list[Request] = []
         self._futile = 0
         self._log_step = log.steps.frombytes
         self._log_gap = log.gaps.frombytes
@@ -83,6 +85,29 @@ class ContinuousEngine:
         if self._leap.steps:
             self._settle(now)
         return self._plan(now)
+
+    def abort(self, request: Request, now: float) -> float | None:
+        """Give a request up: at once where it waits, at the end of the step under way where it runs.
+
+        (vLLM, vllm/v1/core/sched/scheduler.py, ``finish_requests``, which is called between steps.)
+        """
+        if request in self.running:
+            self._given_up.append(request)
+            if not self._prefills(request):
+                request.generated = self.decodes.emitted(request, self._leap.ended(now))
+        else:
+            self.waiting.remove(request)
+        return self._leap.cut(now) if self._leap.steps else None
+
+    def full_step(self) -> tuple[float, int]:
+        """Return the seconds of a step filled up with one prompt beside the decodes, and its share of it."""
+        tokens = max(self.token_budget - self.decodes.count, 1)
+        return self.step_time.mixed(self.decodes.count, self.decodes.context(), [(tokens, 0)]), tokens
+
+    def prompt_tokens_ahead(self) -> int:
+        """Return the tokens that are to be computed before the prompt of a request that is queued now."""
+        partly = self.partial.missing_tokens() if self.partial else 0
+        return partly + sum(request.missing_tokens() for request in self.waiting)
 
     def halt(self, now: float) -> None:
         """Stop for good: settle the steps that have ended by now and forget the one under way."""
@@ -258,6 +283,8 @@ class ContinuousEngine:
             self._row[KV_BLOCKS_LAST] = self.kv_blocks - self.free_blocks
         self._log_step(pack_step(*self._row))
         leap.steps = 0
+        if self._given_up:
+            self._let_go(steps)
         if decodes.count:
             self._futile = 0
             decodes.step += steps
@@ -268,6 +295,24 @@ class ContinuousEngine:
             request.computed += tokens
             if request.computed == request.input_tokens + request.generated:
                 self._prefilled(request, now)
+
+    def _let_go(self, steps: int) -> None:
+        """Free the blocks of running requests that were given up during the steps that have just ended."""
+        for request in self._given_up:
+            del self.running[request]
+            if self._prefills(request):
+                self._chunks = [chunk for chunk in self._chunks if chunk[0] is not request]
+                self._give_back(request.blocks)
+                if request is self.partial:
+                    self.partial = None
+            else:
+                self.decodes.leave(request)
+                self._give_back(-(-(request.computed + steps) // self.block_size))
+        self._given_up.clear()
+
+    def _prefills(self, request: Request) -> bool:
+        """Say whether a running request has a prefill chunk in the step under way; else it decodes."""
+        return any(other is request for other, _ in self._chunks)
 
     def _prefilled(self, request: Request, now: float) -> None:
         """Emit the token that ends a prefill or a recompute; the request decodes on, or has finished."""

@@ -118,6 +118,22 @@ class DecodeEngine(ContinuousEngine):
             return now
         return self._leap.cut(now) if self._admissible(self.landed) else None
 
+    def abort(self, request: Request, now: float) -> float | None:
+        """Give a request up; one whose KV has yet to arrive here stays until it has (:meth:`decline`)."""
+        if request in self.landed:
+            self.landed.remove(request)
+            return self.decline(request, now)
+        if request in self.incoming:
+            self.incoming.remove(request)
+        elif request in self.running or request in self.waiting:
+            return super().abort(request, now)
+        return self._leap.cut(now) if self._leap.steps else None
+
+    def decline(self, request: Request, now: float) -> float | None:
+        """Free the room of a request that nobody waits for; return when the next boundary should be."""
+        self._give_back(request.blocks)
+        return self._leap.cut(now) if self._leap.steps else now
+
     def _room_for(self, request: Request) -> int:
         """Return the blocks of the prompt and of the tokens emitted, the newest included."""
         return self._blocks_short(request, request.input_tokens + request.generated)

@@ -16,6 +16,7 @@ from servesim.screen.dialect import dialect, dialect_definitions, dialect_title
 from servesim.screen.figures import counted, dollars, number, percent, typed
 from servesim.screen.hardware import cluster, gpus, prices
 from servesim.screen.notes import notes
+from servesim.screen.patience import retried, terms
 from servesim.screen.words import energy, formats, goodput, memory_table
 
 _PERCENTILES = ("p50", "p90", "p95", "p99")
@@ -108,8 +109,7 @@ def _scheduler(scenario: Mapping[str, Any]) -> str:
 def _traffic(summary: Mapping[str, Any]) -> str:
     """Tell what was asked, whatever became of it."""
     traffic, workload = summary["traffic"], summary["scenario"]["workload"]
-    most = summary["scenario"]["client"]["max_concurrency"]
-    limit = "" if most is None else f", {most:,} unanswered at the most"
+    limit = terms(summary["scenario"])
     users = "concurrency" in workload.get("arrivals", {})  # whose rate is not offered: it follows the answers
     rate = number(traffic["offered_per_s"])
     at_rate = f" {'sent' if users else 'offered'} at {rate}/s" if traffic["offered_per_s"] else ""
@@ -154,7 +154,8 @@ def _accounting(accounting: Mapping[str, Any]) -> str:
     rest = " + ".join(f"{accounting[end]:,} {end.replace('_', ' ')}" for end in ends)
     state = "clean" if accounting["clean"] else "NOT CLEAN"
     sent, completed = f"{accounting['injected']:,} injected", f"{accounting['completed']:,} completed"
-    return f"{state}: {sent} = {completed} + {dropped:,} dropped + {rest}"
+    balance = f"{state}: {sent} = {completed} + {dropped:,} dropped + {rest}"
+    return f"{balance}\n{retried(accounting)}" if accounting["retries"] else balance
 
 
 def _latency(latency: Mapping[str, Mapping[str, Any]]) -> RenderableType:
