@@ -30,6 +30,7 @@ from servesim.streams import Streams
 from servesim.workload.arrivals import ClosedLoop as Users
 from servesim.workload.batch import Batch
 from servesim.workload.client import Client
+from servesim.workload.origin import ANYWHERE, Origin
 from servesim.workload.request import Request
 from servesim.workload.synthetic import Synthetic
 from tests.costs import AffineStepTime
@@ -72,7 +73,8 @@ class Witness:
 class Service:
     """One pool of equal replicas; with a :class:`Disaggregated` scheduler it is the prefill pool of two.
 
-    ``users`` send requests that are no synthetic workload in a closed loop.
+    ``users`` send requests that are no synthetic workload in a closed loop. Such requests have
+    ``origins``, the last ones none where there are fewer.
     """
 
     scheduler: Static | Continuous = field(default_factory=Continuous)
@@ -89,6 +91,7 @@ class Service:
     client: Client = field(default_factory=Client)
     users: Users | None = None
     admission: Admission | None = None
+    origins: Sequence[Origin] = ()
     seed: int = 0
 
     def serve(
@@ -155,7 +158,7 @@ class Run:
     ) -> OpenLoop | Semaphore | ClosedLoop:
         streams, sending = Streams(self.service.seed), self.service.client
         synthetic = isinstance(traffic, Synthetic)
-        batches = traffic.batches(streams) if synthetic else _batches(traffic)
+        batches = traffic.batches(streams) if synthetic else _batches(traffic, self.service.origins)
         start = self.clock, batches, self.server, _go_on
         users = traffic.arrivals if synthetic else self.service.users
         if isinstance(users, Users):
@@ -248,10 +251,11 @@ def _pool(
     )
 
 
-def _batches(requests: Sequence[Sent]) -> Iterator[Batch]:
+def _batches(requests: Sequence[Sent], origins: Sequence[Origin]) -> Iterator[Batch]:
     if requests:
         sent_s, inputs, outputs = zip(*requests, strict=True)
-        yield Batch(np.array(sent_s, dtype=np.float64), np.array(inputs), np.array(outputs))
+        known = [*origins, *[ANYWHERE] * len(requests)][: len(requests)] if origins else None
+        yield Batch(np.array(sent_s, dtype=np.float64), np.array(inputs), np.array(outputs), known)
 
 
 def _go_on(sent: int) -> None:

@@ -41,6 +41,7 @@ class Patience:
         self._client = client
         self._rng = rng
         self._numbers = count()
+        self._streams = count(-1, -1)
         #: the attempts that the cluster has, each with the request as the client knows it
         self._open: dict[Request, Request] = {}
         #: the retries that are not there yet, likewise
@@ -52,7 +53,13 @@ class Patience:
     # ---- what the client sees of a cluster
 
     def accept(self, request: Request) -> None:
-        """Take a request in at its arrival."""
+        """Take a request in at its arrival.
+
+        Its retries find what is left of its prompt in a prefix cache, so they need a name for it.
+        """
+        if self._client.max_retries and request.origin.stream is None:
+            request.origin = request.origin._replace(stream=next(self._streams))
+            request.may_be_cached = True
         self._try(request, request)
 
     def note_on_its_way(self, request: Request) -> None:

@@ -15,9 +15,9 @@ from servesim.cost.step_time import StepTime
 from servesim.engine.clock import StalledError
 from servesim.engine.continuous import Continuous
 from servesim.engine.decodes import Decodes
+from servesim.engine.kv_cache import KvCache
 from servesim.engine.leap import Leap
 from servesim.engine.log import KV_BLOCKS_LAST, STEPS, Log, pack_gap, pack_step
-from servesim.engine.prefix_cache import PrefixCache
 from servesim.workload.request import Request
 
 
@@ -47,14 +47,11 @@ class ContinuousEngine:
         self.token_budget = scheduler.max_num_batched_tokens
         self.chunked = scheduler.enable_chunked_prefill
         self.step_time = step_time
-        self.kv_blocks = self.free_blocks = kv_blocks
-        self.block_size = scheduler.block_size
+        self.kv = KvCache(kv_blocks, scheduler.block_size, caches=scheduler.enable_prefix_caching)
         self.waiting: deque[Request] = deque()
         #: in order of admission; a dict is an ordered set whose last member pops in O(1)
         self.running: dict[Request, None] = {}
         self.decodes = Decodes(scheduler.block_size)
-        self.cache = PrefixCache(kv_blocks)
-        self._caching = scheduler.enable_prefix_caching
         #: the one running request whose prompt is only partly computed; always the last of `running`
         self.partial: Request | None = None
         self._chunks: list[tuple[Request, int]] = []
@@ -78,7 +75,8 @@ class ContinuousEngine:
         self.waiting.append(request)
         if not self._leap.steps:
             return max(now, request.arrived_s)
-        return self._leap.cut(now) if self._leap.steps > 1 and self._admissible(self.waiting) else None
+        could_join = self._leap.steps > 1 and self._admissible(self.waiting, request)
+        return self._leap.cut(now) if could_join else None
 
     def boundary(self, now: float) -> float | None:
         """Settle the steps that end now, plan those that follow; return when they end, or None when idle."""
@@ -93,7 +91,7 @@ class ContinuousEngine:
         """
         if request in self.running:
             self._given_up.append(request)
-            if not self._prefills(request):
+            if self._chunk_of(request) is None:
                 request.generated = self.decodes.emitted(request, self._leap.ended(now))
         else:
             self.waiting.remove(request)
@@ -115,15 +113,27 @@ class ContinuousEngine:
             self._settle(self._leap.end_s)
         self.decodes.update()
 
-    def _admissible(self, queue: deque[Request]) -> bool:
+    def kv_used(self, now: float) -> int:
+        """Return the KV blocks that requests hold now."""
+        begun = self._leap.begun(now)
+        growth = self.decodes.blocks_after(begun - 1) if begun > 1 else 0
+        return self.kv.blocks - self.kv.free + growth
+
+    def cached_tokens_of(self, request: Request, now: float) -> int:
+        """Return how many tokens of a prompt this replica would find in its cache now."""
+        return self.kv.cached_tokens(request, self.kv.blocks - self.kv_used(now))
+
+    def _admissible(self, queue: deque[Request], request: Request) -> bool:
         """Say whether the newest of a queue is its head and could be admitted beside the decodes."""
         budget = self.token_budget - self.decodes.count
-        if len(queue) > 1 or budget <= 0 or len(self.running) >= self.max_num_seqs:
+        if queue[0] is not request or budget <= 0 or len(self.running) >= self.max_num_seqs:
             return False
-        missing = queue[0].missing_tokens()
-        if missing > budget:
-            return self.chunked and self._blocks_short(queue[0], budget) <= self.free_blocks
-        return self._blocks_short(queue[0], missing) <= self.free_blocks
+        reuses = request.may_be_cached and self.kv.find(request)
+        missing = request.missing_tokens()
+        blocks = self.kv.short(request, missing if missing < budget else budget)
+        if reuses:
+            request.computed = request.blocks = 0
+        return blocks <= self.kv.free and (self.chunked or missing <= budget)
 
     # ---- planning ---------------------------------------------------------------------------------
 
@@ -141,15 +151,17 @@ class ContinuousEngine:
         """Give each running request its token or chunk, and the blocks; return how many were preempted."""
         decodes, preempted = self.decodes, 0
         self._chunks = []
-        while (blocks := decodes.blocks()) > self.free_blocks:
+        while (blocks := decodes.blocks()) > self.kv.free:
             self._preempt_last(now)
             preempted += 1
-        self.free_blocks -= blocks
+        self.kv.free -= blocks
         if self.partial is not None:
             tokens = min(self.partial.missing_tokens(), self.token_budget - decodes.count)
             if not self._schedule(self.partial, tokens):
                 self._preempt_last(now)
                 preempted += 1
+            elif tokens == self.partial.missing_tokens():
+                self.kv.name(self.partial)
         self._preempted += preempted
         return preempted
 
@@ -159,47 +171,39 @@ class ContinuousEngine:
             self._admit_from(self.waiting, now)
 
     def _admit_from(self, queue: deque[Request], now: float) -> None:
-        running, kept, budget = self.running, self.cache.kept, self.token_budget - self.decodes.count
+        running, kv, budget = self.running, self.kv, self.token_budget - self.decodes.count
         for _, tokens in self._chunks:
             budget -= tokens
         while queue and budget > 0 and len(running) < self.max_num_seqs:
             request = queue[0]
-            reuses = request in kept
-            if reuses:
-                request.computed = self.cache.left(request, self.free_blocks) * self.block_size
+            reuses = request.may_be_cached and kv.find(request)
             missing = tokens = request.missing_tokens()
             if missing > budget:
-                if not self.chunked:
-                    return
-                tokens = budget
-            if not self._schedule(request, tokens):
+                tokens = budget if self.chunked else 0
+            if not tokens or not self._schedule(request, tokens):
+                if reuses:
+                    request.computed = request.blocks = 0
                 return
             queue.popleft()
             request.begin(now)
             if reuses:
-                self._reuse(request)
+                kv.hold(request)
+                if tokens == missing:
+                    kv.name(request)
             running[request] = None
             self.partial = request if tokens < missing else None
             budget -= tokens
 
     def _schedule(self, request: Request, tokens: int) -> bool:
         """Schedule a chunk and take the blocks for it, or do neither where they are not free."""
-        blocks = self._blocks_short(request, tokens)
-        if blocks > self.free_blocks:
+        kv = self.kv
+        blocks = kv.short(request, tokens)
+        if blocks > kv.free:
             return False
-        self.free_blocks -= blocks
+        kv.free -= blocks
         request.blocks += blocks
         self._chunks.append((request, tokens))
         return True
-
-    def _reuse(self, request: Request) -> None:
-        """Count the cached blocks that a request has been scheduled behind, which it holds again."""
-        self.cache.take(request, request.computed // self.block_size)
-        request.cached_tokens += request.computed
-
-    def _blocks_short(self, request: Request, tokens: int) -> int:
-        """Return the blocks that ``tokens`` more tokens of a request take beyond those it holds."""
-        return -(-(request.computed + tokens) // self.block_size) - request.blocks
 
     def _plan_mixed(self, now: float) -> float:
         """Plan one step of the decodes beside the prefill chunks."""
@@ -224,7 +228,7 @@ class ContinuousEngine:
         if limit != inf:
             steps = min(steps, int(limit - context) // count + 1)
         if steps > 1:
-            steps = 1 + decodes.steps_that_fit(self.free_blocks, steps - 1)
+            steps = 1 + decodes.steps_that_fit(self.kv.free, steps - 1)
         first_s, increment_s = base_s + slope_s * context, slope_s * count
         self._note(now, first_s, increment_s, count, 0, context, context)
         return self._leap.begin(now, steps, first_s, increment_s)
@@ -240,7 +244,7 @@ class ContinuousEngine:
         pairs: int,
     ) -> None:
         """Write the planned steps' row of the log, but for what only their end will tell."""
-        decodes, blocks = self.decodes.count, self.kv_blocks - self.free_blocks
+        decodes, blocks = self.decodes.count, self.kv.blocks - self.kv.free
         self._row = [
             self.replica, start_s, first_s, increment_s, 1, rows, decodes, prefill, read, pairs,
             blocks, blocks, self._queue_length(), self._preempted,
@@ -255,21 +259,14 @@ class ContinuousEngine:
         request, _ = self.running.popitem()
         if request is self.partial:
             self.partial = None
-            self._give_back(request.blocks)
         else:
             self.decodes.leave(request)
-            self._give_back(-(-request.computed // self.block_size))
-        if self._caching:
-            self.cache.keep(request, request.computed // self.block_size)
+        self.kv.lose(request)
         request.preempt(now)
         self.waiting.appendleft(request)
         self._futile += 1
         if self._futile > 1000 + 10 * self.max_num_seqs:
             raise StalledError(f"replica {self.replica} preempts without end at {now:.6f} s")
-
-    def _give_back(self, blocks: int) -> None:
-        self.free_blocks += blocks
-        self.cache.given += blocks
 
     # ---- settling ---------------------------------------------------------------------------------
 
@@ -278,9 +275,9 @@ class ContinuousEngine:
         leap, decodes = self._leap, self.decodes
         steps = leap.steps
         if steps > 1:
-            self.free_blocks -= decodes.blocks_after(steps - 1)
+            self.kv.free -= decodes.blocks_after(steps - 1)
             self._row[STEPS] = steps
-            self._row[KV_BLOCKS_LAST] = self.kv_blocks - self.free_blocks
+            self._row[KV_BLOCKS_LAST] = self.kv.blocks - self.kv.free
         self._log_step(pack_step(*self._row))
         leap.steps = 0
         if self._given_up:
@@ -289,7 +286,7 @@ class ContinuousEngine:
             self._futile = 0
             decodes.step += steps
             for request in decodes.pop_finished():
-                self._give_back(-(-(request.input_tokens + request.output_tokens - 1) // self.block_size))
+                self.kv.leave(request, request.input_tokens + request.output_tokens - 1)
                 self._finish(request, now)
         for request, tokens in self._chunks:
             request.computed += tokens
@@ -300,19 +297,20 @@ class ContinuousEngine:
         """Free the blocks of running requests that were given up during the steps that have just ended."""
         for request in self._given_up:
             del self.running[request]
-            if self._prefills(request):
-                self._chunks = [chunk for chunk in self._chunks if chunk[0] is not request]
-                self._give_back(request.blocks)
+            tokens = self._chunk_of(request)
+            if tokens is None:
+                self.decodes.leave(request)
+                tokens = steps
+            else:
+                self._chunks.remove((request, tokens))
                 if request is self.partial:
                     self.partial = None
-            else:
-                self.decodes.leave(request)
-                self._give_back(-(-(request.computed + steps) // self.block_size))
+            self.kv.leave(request, request.computed + tokens)
         self._given_up.clear()
 
-    def _prefills(self, request: Request) -> bool:
-        """Say whether a running request has a prefill chunk in the step under way; else it decodes."""
-        return any(other is request for other, _ in self._chunks)
+    def _chunk_of(self, request: Request) -> int | None:
+        """Return how many tokens of a running request the step under way prefills; None: it decodes."""
+        return next((tokens for other, tokens in self._chunks if other is request), None)
 
     def _prefilled(self, request: Request, now: float) -> None:
         """Emit the token that ends a prefill or a recompute; the request decodes on, or has finished."""
@@ -327,7 +325,7 @@ class ContinuousEngine:
         if request.generated < request.output_tokens:
             self.decodes.join(request)
         else:
-            self._give_back(request.blocks)
+            self.kv.leave(request, request.computed)
             self._finish(request, now)
 
     def _emit_first(self, request: Request, now: float) -> None:

@@ -13,6 +13,7 @@ from typing import Literal
 from servesim.cost.step_time import StepTime
 from servesim.engine.continuous import Continuous
 from servesim.engine.continuous_engine import ContinuousEngine
+from servesim.engine.kv_cache import KvCache
 from servesim.engine.log import Log
 from servesim.workload.request import Request
 
@@ -45,7 +46,7 @@ class PrefillEngine(ContinuousEngine):
 
     def release(self, request: Request, now: float) -> float | None:
         """Free the blocks of a request that has been handed over; return when to wake, if need be."""
-        self._give_back(-(-request.input_tokens // self.block_size))
+        self.kv.leave(request, request.input_tokens)
         return now if self.waiting and not self._leap.steps else None
 
     def _schedule(self, request: Request, tokens: int) -> bool:
@@ -54,8 +55,8 @@ class PrefillEngine(ContinuousEngine):
         Blocks held for requests in transfer come free without any step of this engine; chunk by chunk a
         restarted prompt would meanwhile be thrown out again and again.
         """
-        restart = request.preemptions and not request.blocks
-        if restart and self._blocks_short(request, request.missing_tokens()) > self.free_blocks:
+        restart = request.preemptions and request not in self.running
+        if restart and self.kv.short(request, request.missing_tokens()) > self.kv.free:
             return False
         return super()._schedule(request, tokens)
 
@@ -67,7 +68,7 @@ class PrefillEngine(ContinuousEngine):
             self._emit_first(request, now)
             request.generated = 1
             if request.output_tokens == 1:
-                self._give_back(request.blocks)
+                self.kv.leave(request, request.computed)
                 self._finish(request, now)
                 return
         else:
@@ -97,6 +98,8 @@ class DecodeEngine(ContinuousEngine):
         reserved: Callable[[Request], None],
     ) -> None:
         super().__init__(replica, scheduler, step_time, kv_blocks, log, finished)
+        caches = scheduler.enable_prefix_caching
+        self.kv = KvCache(kv_blocks, scheduler.block_size, caches=caches, shares=False)
         self.incoming: deque[Request] = deque()
         self.landed: deque[Request] = deque()
         self._reserved = reserved
@@ -108,7 +111,7 @@ class DecodeEngine(ContinuousEngine):
         if not self._leap.steps:
             return now
         first = len(self.incoming) == 1 and not self.waiting
-        return self._leap.cut(now) if first and self._room_for(request) <= self.free_blocks else None
+        return self._leap.cut(now) if first and self._room_for(request) <= self.kv.free else None
 
     def land(self, request: Request, now: float) -> float | None:
         """Queue a request whose KV has arrived; return when the next boundary should be, if it changes."""
@@ -116,7 +119,7 @@ class DecodeEngine(ContinuousEngine):
         self.landed.append(request)
         if not self._leap.steps:
             return now
-        return self._leap.cut(now) if self._admissible(self.landed) else None
+        return self._leap.cut(now) if self._admissible(self.landed, request) else None
 
     def abort(self, request: Request, now: float) -> float | None:
         """Give a request up; one whose KV has yet to arrive here stays until it has (:meth:`decline`)."""
@@ -131,12 +134,12 @@ class DecodeEngine(ContinuousEngine):
 
     def decline(self, request: Request, now: float) -> float | None:
         """Free the room of a request that nobody waits for; return when the next boundary should be."""
-        self._give_back(request.blocks)
+        self.kv.leave(request, request.input_tokens + request.generated)
         return self._leap.cut(now) if self._leap.steps else now
 
     def _room_for(self, request: Request) -> int:
         """Return the blocks of the prompt and of the tokens emitted, the newest included."""
-        return self._blocks_short(request, request.input_tokens + request.generated)
+        return self.kv.short(request, request.input_tokens + request.generated)
 
     def _admit(self, now: float) -> None:
         """Admit the landed before the preempted, so that no held block waits for a free one; then reserve."""
@@ -147,10 +150,10 @@ class DecodeEngine(ContinuousEngine):
         while self.incoming and not self.waiting:
             request = self.incoming[0]
             room = self._room_for(request)
-            if room > self.free_blocks:
+            if room > self.kv.free:
                 break
             self.incoming.popleft()
-            self.free_blocks -= room
+            self.kv.free -= room
             request.blocks = room
             self._reserved(request)
 

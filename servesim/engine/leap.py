@@ -61,6 +61,13 @@ class Leap:
             self.begin(self.start_s, steps, self.first_s, self.increment_s)
         return self.steps > 0
 
+    def begun(self, time_s: float) -> int:
+        """Return how many steps have begun by ``time_s``."""
+        if not self.steps:
+            return 0
+        steps = self._steps_until(time_s)
+        return min(steps + (self._end_of(steps) <= time_s), self.steps)
+
     def _end_of(self, steps: int) -> float:
         return self.start_s + (steps * self.first_s + self.increment_s * (steps * (steps - 1) * 0.5))
 

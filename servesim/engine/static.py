@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 from servesim.check import MOST_S, quantity
 from servesim.cost.step_time import StepTime
 from servesim.engine.continuous import MOST_BLOCKS, MOST_SEQUENCES
+from servesim.engine.kv_cache import KvCache
 from servesim.engine.leap import Leap
 from servesim.engine.log import Log, pack_step
 from servesim.workload.lengths import MOST_TOKENS
@@ -62,8 +63,7 @@ class StaticEngine:
         self.batch_size = scheduler.batch_size
         self.timeout_s = scheduler.batch_timeout_s
         self.step_time = step_time
-        self.kv_blocks = self.free_blocks = kv_blocks
-        self.block_size = scheduler.block_size
+        self.kv = KvCache(kv_blocks, scheduler.block_size, caches=False)
         self.waiting: deque[Request] = deque()
         #: the members of the batch that have tokens to come, the shortest output first
         self.running: deque[Request] = deque()
@@ -115,6 +115,14 @@ class StaticEngine:
         for request in self.running:
             request.generated = self._emitted
 
+    def kv_used(self, now: float) -> int:
+        """Return the KV blocks that the batch under way has reserved."""
+        return self.kv.blocks - self.kv.free
+
+    def cached_tokens_of(self, request: Request, now: float) -> int:
+        """Return 0: nothing is found again."""
+        return 0
+
     def _next_start(self, now: float) -> float | None:
         """Return when the next batch may start: now, when the oldest request times out, or None: never."""
         if len(self.waiting) >= self.batch_size:
@@ -124,7 +132,7 @@ class StaticEngine:
     def _start_batch(self, now: float) -> float:
         """Take the next batch, reserve its KV, and plan its padded prefill."""
         members, room = self._next_members()
-        self.free_blocks -= room
+        self.kv.free -= room
         self._rows = rows = len(members)
         self._longest = longest = max(request.input_tokens for request in members)
         self._emitted = 0
@@ -154,8 +162,8 @@ class StaticEngine:
         for request in self.waiting:
             longest_input = max(longest_input, request.input_tokens)
             longest_output = max(longest_output, request.output_tokens)
-            needed = (len(members) + 1) * -(-(longest_input + longest_output) // self.block_size)
-            if len(members) == self.batch_size or needed > self.free_blocks:
+            needed = (len(members) + 1) * -(-(longest_input + longest_output) // self.kv.block_size)
+            if len(members) == self.batch_size or needed > self.kv.free:
                 break
             members.append(request)
             room = needed
@@ -163,7 +171,7 @@ class StaticEngine:
 
     def _plan_decode(self, now: float) -> float:
         """Plan the decode steps up to the next member's last token."""
-        rows, room = self._rows, self.kv_blocks - self.free_blocks
+        rows, room = self._rows, self.kv.blocks - self.kv.free
         context = rows * (self._longest + self._emitted)
         base_s, slope_s, limit = self.step_time.decode(rows, context)
         steps = self.running[0].output_tokens - self._emitted
@@ -194,4 +202,4 @@ class StaticEngine:
             self._finished(request)
         if not self.running:
             self._rows = 0
-            self.free_blocks = self.kv_blocks
+            self.kv.free = self.kv.blocks

@@ -28,6 +28,7 @@ class Request:
         paused_s: when it was preempted, until it has recovered; else None.
         handed_s: when its present stage of a hand-over between pools began; else None.
         origin: where it comes from.
+        may_be_cached: whether anybody may have left KV of it in a cache: others who share it, or itself.
 
     """
 
@@ -45,6 +46,7 @@ class Request:
         "handed_s",
         "id",
         "input_tokens",
+        "may_be_cached",
         "origin",
         "output_tokens",
         "paused_s",
@@ -63,6 +65,7 @@ class Request:
     ) -> None:
         self.id = id
         self.origin = origin
+        self.may_be_cached = origin is not ANYWHERE
         self.due_s = self.sent_s = self.arrived_s = due_s
         self.input_tokens = input_tokens
         self.output_tokens = output_tokens
@@ -120,6 +123,7 @@ class Request:
         if self.paused_s is None:
             self.paused_s = now
         self.computed = self.blocks = 0
+        self.may_be_cached = True
         self.preemptions += 1
 
     def resume(self, now: float) -> float:

@@ -146,7 +146,7 @@ def test_the_last_token_is_never_in_the_cache() -> None:
     run = serve((0.0, 4, 5), kv_blocks=2)
     assert finishes(run) == [5.0]
     assert run.by_id[0]["preemptions"] == 0
-    assert run.engines[0].free_blocks == 2
+    assert run.engines[0].kv.free == 2
 
 
 def test_a_prompt_waits_for_its_blocks() -> None:

@@ -1,110 +1,139 @@
-"""Prefix caching: the tape finds the blocks that a queue of numbered blocks finds."""
+"""Prefix caching: who finds how much of a prompt, and what is lost first."""
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from servesim.engine.prefix_cache import PrefixCache
+from servesim.engine.kv_cache import KvCache
+from servesim.workload.origin import Origin
 from servesim.workload.request import Request
 
-
-def request() -> Request:
-    """Return a request; only who it is matters."""
-    return Request(0, 0.0, 1, 1)
+BLOCK = 4
 
 
-def test_nothing_is_kept_of_who_finished() -> None:
-    cache = PrefixCache(4)
-    cache.given += 3
-    assert not cache.kept
+def request(
+    tokens: int, *prefix: tuple[int, int], stream: int | None = None, output_tokens: int = 1
+) -> Request:
+    return Request(0, 0.0, tokens, output_tokens, Origin(prefix=prefix, stream=stream))
 
 
-def test_the_free_blocks_before_it_are_taken_first() -> None:
-    """Ten free blocks, then 3 of a request, all full: it finds 3 while 3 are free, then as many as are."""
-    cache, victim = PrefixCache(13), request()
-    cache.given += 3
-    cache.keep(victim, full_blocks=3)
-    assert [cache.left(victim, free) for free in (13, 4, 3, 2, 1, 0)] == [3, 3, 3, 2, 1, 0]
+def begin(kv: KvCache, who: Request) -> int:
+    """Schedule the whole prompt of a request; return how many tokens of it were found."""
+    finds = kv.find(who)
+    found, missing = who.computed, who.missing_tokens()
+    blocks = kv.short(who, missing)
+    assert blocks <= kv.free
+    kv.free -= blocks
+    who.blocks += blocks
+    if finds:
+        kv.hold(who)
+        kv.name(who)
+    who.computed += missing
+    return found
 
 
-def test_what_is_given_back_later_is_taken_later() -> None:
-    """Behind its 3 blocks, 5 are given back: 8 free blocks hold all of its own, 6 one, 5 none."""
-    cache, victim = PrefixCache(13), request()
-    cache.given += 3
-    cache.keep(victim, full_blocks=3)
-    cache.given += 5
-    assert [cache.left(victim, free) for free in (9, 8, 7, 6, 5, 2)] == [3, 3, 2, 1, 0, 0]
+def serve(kv: KvCache, who: Request) -> int:
+    """Let a request begin, emit its answer and end; return how many tokens of it were found."""
+    found = begin(kv, who)
+    tokens = who.input_tokens + who.output_tokens - 1
+    kv.free -= -(-tokens // BLOCK) - who.blocks
+    kv.leave(who, tokens)
+    return found
 
 
-def test_a_block_that_is_not_full_is_not_found() -> None:
-    """Of 3 blocks the last one is not full: it goes first, and is nobody's."""
-    cache, victim = PrefixCache(3), request()
-    cache.given += 3
-    cache.keep(victim, full_blocks=2)
-    assert [cache.left(victim, free) for free in (3, 2, 1)] == [2, 2, 1]
+def cache(blocks: int = 100, **options: bool) -> KvCache:
+    return KvCache(blocks, BLOCK, caches=True, **options)
 
 
-def test_blocks_found_again_leave_what_lies_before_them() -> None:
-    """Of 3 and 4 blocks the last 6 are free: the younger request finds 4, and the older one keeps 2."""
-    cache, older, younger = PrefixCache(20), request(), request()
-    for victim, blocks in ((older, 3), (younger, 4)):
-        cache.given += blocks
-        cache.keep(victim, full_blocks=blocks)
-    assert [cache.left(victim, 6) for victim in (older, younger)] == [2, 4]
-    cache.take(younger, 4)
-    assert cache.left(older, 2) == 2
+def test_a_prompt_is_found_in_whole_blocks_but_for_its_last_token() -> None:
+    """Of 18 equal tokens, 4 blocks; of 16, all but the last, so 3 blocks."""
+    kv = cache()
+    assert [serve(kv, request(tokens, (7, tokens))) for tokens in (18, 18, 16, 17)] == [0, 16, 12, 16]
 
 
-@st.composite
-def histories(draw: st.DrawFn) -> list[tuple[str, int]]:
-    """Draw what happens to a replica's blocks: (what, how many blocks)."""
-    acts = st.sampled_from(("take", "finish", "preempt", "preempt", "resume"))
-    return draw(st.lists(st.tuples(acts, st.integers(1, 6)), max_size=60))
+def test_prompts_that_share_only_what_is_not_their_beginning_find_nothing() -> None:
+    kv = cache()
+    serve(kv, request(12, (1, 4), (2, 8), (3, 12)))
+    assert serve(kv, request(12, (4, 4), (5, 8), (6, 12))) == 0
+    assert serve(kv, request(13, (1, 4), (2, 8), (9, 12))) == 8
 
 
-class Queue:
-    """Blocks by number, the head of the queue first; ``waiting``: who was preempted, with what is left."""
-
-    def __init__(self, blocks: int) -> None:
-        self.free, self.held = list(range(blocks)), list[int]()
-        self.waiting: list[tuple[Request, list[int]]] = []
-
-    def take(self, count: int) -> None:
-        """Take blocks from the head; they are nobody's any more who waits."""
-        taken, self.free = self.free[:count], self.free[count:]
-        self.held += taken
-        self.waiting = [(who, [block for block in left if block not in taken]) for who, left in self.waiting]
-
-    def give_back(self, count: int) -> list[int]:
-        """Give blocks back, the last one first; return them in their order."""
-        back, self.held = self.held[:count], self.held[count:]
-        self.free += reversed(back)
-        return back
-
-    def resume(self) -> tuple[Request, list[int]]:
-        """Give the last one who was preempted what is left of its blocks."""
-        who, left = self.waiting.pop()
-        self.free = [block for block in self.free if block not in left]
-        self.held += left
-        return who, left
+def test_the_next_turn_finds_prompt_and_answer_but_for_the_newest_token() -> None:
+    """8 in and 9 out make 16 tokens of KV: the turn that follows finds them all."""
+    kv = cache()
+    serve(kv, request(8, stream=5, output_tokens=9))
+    assert serve(kv, request(20, stream=5)) == 16
 
 
-@given(blocks=st.integers(1, 30), history=histories(), partial=st.booleans())
-def test_the_tape_is_the_queue(blocks: int, history: list[tuple[str, int]], partial: bool) -> None:
-    """Blocks are taken and given back at random; who was preempted last is resumed first, as on a replica."""
-    cache, queue = PrefixCache(blocks), Queue(blocks)
-    for act, count in history:
-        if act == "take":
-            queue.take(count)
-        elif act in ("finish", "preempt"):
-            back = queue.give_back(count)
-            cache.given += len(back)
-            if act == "preempt":
-                queue.waiting.append((request(), back[: len(back) - partial]))
-                cache.keep(queue.waiting[-1][0], len(queue.waiting[-1][1]))
-        elif queue.waiting:
-            who, left = queue.resume()
-            cache.take(who, len(left))
-        for who, left in queue.waiting:
-            assert cache.left(who, len(queue.free)) == len(left)
+def test_an_answer_that_nobody_continues_is_not_found() -> None:
+    kv = cache()
+    serve(kv, request(8, (5, 8), output_tokens=9))
+    assert serve(kv, request(20, (5, 8), stream=6)) == 8
+
+
+def test_a_second_copy_does_not_take_blocks_while_the_first_is_held() -> None:
+    """Two prompts of 17 tokens: the second one holds the 4 full blocks of the first, and one of its own."""
+    kv = cache(10)
+    first, second = request(17, (7, 17)), request(17, (7, 17))
+    begin(kv, first)
+    assert kv.free == 5
+    assert begin(kv, second) == 16
+    assert kv.free == 4
+    kv.leave(first, 17)
+    assert kv.free == 5
+    kv.leave(second, 17)
+    assert kv.free == 10
+
+
+def test_the_least_recently_used_is_lost_first_and_of_a_prompt_its_end() -> None:
+    """Six blocks: prompts of 2 full blocks, A, B and C, A again; 3 blocks for D leave A and half of C."""
+    kv = cache(6)
+    for key in (1, 2, 3, 1):
+        serve(kv, request(8, (key, 8)))
+    serve(kv, request(12))
+    found = [kv.cached_tokens(request(9, (key, 8)), kv.free) // BLOCK for key in (1, 2, 3)]
+    assert found == [2, 0, 1]
+
+
+def test_blocks_that_somebody_holds_are_never_lost() -> None:
+    kv = cache(6)
+    holder = request(9, (1, 8))
+    begin(kv, holder)
+    serve(kv, request(12))
+    assert kv.cached_tokens(request(9, (1, 8)), kv.free) == 8
+    kv.leave(holder, 9)
+    assert kv.free == 6
+
+
+def test_who_is_preempted_finds_its_own_again() -> None:
+    """What it had computed of a prompt that nobody shares, until others take the blocks."""
+    kv = cache(6)
+    victim = request(10, output_tokens=4)
+    begin(kv, victim)
+    kv.lose(victim)
+    victim.preempt(0.0)
+    assert kv.cached_tokens(victim, kv.free) == 8
+    serve(kv, request(19))
+    assert kv.cached_tokens(victim, kv.free) == 4
+
+
+def test_an_answer_written_anew_replaces_the_one_before() -> None:
+    """A turn is sent twice; the next one finds the second answer, and no more of the first."""
+    kv = cache()
+    serve(kv, request(8, stream=5, output_tokens=33))
+    serve(kv, request(8, stream=5, output_tokens=5))
+    assert kv.cached_tokens(request(60, stream=5), kv.free) == 12
+
+
+def test_where_nothing_is_shared_requests_find_only_their_own() -> None:
+    kv = cache(shares=False)
+    serve(kv, request(17, (7, 17)))
+    victim = request(17, (7, 17))
+    assert begin(kv, victim) == 0
+    kv.lose(victim)
+    victim.preempt(0.0)
+    assert kv.cached_tokens(victim, kv.free) == 16
+
+
+def test_without_prefix_caching_nothing_is_found() -> None:
+    kv = KvCache(100, BLOCK, caches=False)
+    serve(kv, request(17, (7, 17)))
+    assert not kv.find(request(17, (7, 17)))

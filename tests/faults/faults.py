@@ -26,6 +26,7 @@ class Fault:
 
 
 ENGINE = "servesim/engine/continuous_engine.py"
+KV = "servesim/engine/kv_cache.py"
 CACHE = "servesim/engine/prefix_cache.py"
 DECODES = "servesim/engine/decodes.py"
 LEAP = "servesim/engine/leap.py"
@@ -51,8 +52,8 @@ FAULTS = (
     Fault(
         "a finished request gives back a block for its last token too",
         ENGINE,
-        "-(request.input_tokens + request.output_tokens - 1) //",
-        "-(request.input_tokens + request.output_tokens) //",
+        "self.kv.leave(request, request.input_tokens + request.output_tokens - 1)",
+        "self.kv.leave(request, request.input_tokens + request.output_tokens)",
     ),
     # ---- the boundary of a step
     Fault(
@@ -102,19 +103,43 @@ FAULTS = (
     Fault(
         "blocks that others took are found again",
         CACHE,
-        "min(end - self.given + free_blocks, length)",
-        "length",
+        "surplus = self.given - self._taken - free_blocks",
+        "surplus = 0",
     ),
     Fault(
         "a block that is not full is found again",
-        ENGINE,
-        "self.cache.keep(request, request.computed // self.block_size)",
-        "self.cache.keep(request, -(-request.computed // self.block_size))",
+        CACHE,
+        "self.name(request, tokens // self._block_size, own=not ends)",
+        "self.name(request, -(-tokens // self._block_size), own=not ends)",
     ),
     Fault(
         "blocks given back later are taken sooner",
-        ENGINE,
-        "        self.cache.given += blocks\n",
+        KV,
+        "            prefixes.given += blocks\n",
+        "",
+    ),
+    Fault(
+        "the last token of a prompt is found",
+        CACHE,
+        "limit = (request.input_tokens + request.generated - 1) //",
+        "limit = (request.input_tokens + request.generated) //",
+    ),
+    Fault(
+        "blocks that others hold are taken once more",
+        KV,
+        "request.blocks = found - idle",
+        "request.blocks = 0",
+    ),
+    Fault(
+        "an answer cannot be found",
+        CACHE,
+        "self.name(request, tokens // self._block_size, own=not ends)\n",
+        "pass\n",
+    ),
+    Fault(
+        "what is found stays where it is in the queue",
+        CACHE,
+        "            self._take(span, end)\n",
         "",
     ),
     # ---- the limits of a step
@@ -153,13 +178,13 @@ FAULTS = (
     Fault(
         "the prefill replica keeps the blocks of a prompt that has arrived",
         SPLIT,
-        "self._give_back(-(-request.input_tokens // self.block_size))",
+        "self.kv.leave(request, request.input_tokens)",
         "",
     ),
     Fault(
         "room for a prompt is promised twice",
         SPLIT,
-        "            self.free_blocks -= room\n",
+        "            self.kv.free -= room\n",
         "",
     ),
     Fault(

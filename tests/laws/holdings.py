@@ -19,7 +19,7 @@ def held_blocks(engine: Any, requests: Iterable[Request]) -> int:
     held = sum(_held(request, engine) for request in engine.running)
     if isinstance(engine, PrefillEngine):
         kept = [request for request in requests if _leaving(request, engine)]
-        held += sum(ceil(request.input_tokens / engine.block_size) for request in kept)
+        held += sum(ceil(request.input_tokens / engine.kv.block_size) for request in kept)
     if isinstance(engine, DecodeEngine):
         held += sum(request.blocks for request in requests if _arriving(request, engine))
     return held
@@ -29,7 +29,7 @@ def _held(request: Request, engine: Any) -> int:
     """Return the blocks of a running request: a decode has them for the token under way, too."""
     decodes = request.generated and request.computed == request.input_tokens + request.generated - 1
     if decodes and request is not engine.partial:
-        return ceil((request.computed + 1) / engine.block_size)
+        return ceil((request.computed + 1) / engine.kv.block_size)
     return request.blocks
 
 
@@ -53,4 +53,4 @@ def _reserved_for_batch(engine: StaticEngine, requests: Iterable[Request]) -> in
     started_s = max(request.sent_s + request.queue_s for request in engine.running)
     batch = [request for request in mine if abs(request.sent_s + request.queue_s - started_s) < 3e-7]
     longest = max(request.input_tokens for request in batch) + max(request.output_tokens for request in batch)
-    return len(batch) * ceil(longest / engine.block_size)
+    return len(batch) * ceil(longest / engine.kv.block_size)

@@ -84,9 +84,9 @@ def test_every_block_is_free_or_held(kind: str, data: st.DataObject) -> None:
     run = case.open()
     for _ in run.instants():
         for engine in run.engines:
-            assert 0 <= engine.free_blocks <= engine.kv_blocks
-            assert engine.free_blocks + held_blocks(engine, run.seen) == engine.kv_blocks
-    assert [engine.free_blocks for engine in run.engines] == [engine.kv_blocks for engine in run.engines]
+            assert 0 <= engine.kv.free <= engine.kv.blocks
+            assert engine.kv.free + held_blocks(engine, run.seen) == engine.kv.blocks
+    assert [engine.kv.free for engine in run.engines] == [engine.kv.blocks for engine in run.engines]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -101,7 +101,7 @@ def test_what_a_step_reads_lies_in_blocks(kind: str, data: st.DataObject) -> Non
     case = data.draw(cases(kind))
     size = case.service.scheduler.block_size
     run = case.serve()
-    blocks = [engine.kv_blocks for engine in run.engines]
+    blocks = [engine.kv.blocks for engine in run.engines]
     for leap in run.leaps:
         assert max(leap["kv_blocks"], leap["kv_blocks_last"]) <= blocks[int(leap["replica"])]
         last = leap["context_tokens"] + leap["sequences"] * (leap["steps"] - 1)

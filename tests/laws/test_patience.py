@@ -59,7 +59,7 @@ def test_every_attempt_comes_to_one_end_and_every_block_back(kind: str, data: st
         assert isnan(lasted_s) or lasted_s <= (client.timeout_s or lasted_s) + 2 * EARLY_S
         begun_s = row["first_token_s"] - row["sent_s"]
         assert isnan(begun_s) or begun_s <= (client.ttft_timeout_s or begun_s) + 2 * EARLY_S
-    assert [engine.free_blocks for engine in run.engines] == [engine.kv_blocks for engine in run.engines]
+    assert [engine.kv.free for engine in run.engines] == [engine.kv.blocks for engine in run.engines]
     assert not any(sum(group._outstanding) for group in run.cluster.groups)
     assert_tried_as_often_as_may_be(rows, case)
 

@@ -43,7 +43,7 @@ def has_reason_to_idle(engine: Any, run: Run, now: float) -> bool:
             return False
         if engine.incoming and not engine.waiting:
             prompt = engine.incoming[0].input_tokens + engine.incoming[0].generated
-            return ceil(prompt / engine.block_size) > engine.free_blocks
+            return ceil(prompt / engine.kv.block_size) > engine.kv.free
     return not engine.waiting or not fits(engine.waiting[0], engine)
 
 
@@ -54,7 +54,7 @@ def fits(head: Request, engine: Any) -> bool:
     """
     whole = isinstance(engine, PrefillEngine) and head.preemptions
     tokens = head.missing_tokens() if whole else min(head.missing_tokens(), engine.token_budget)
-    return ceil((head.computed + tokens) / engine.block_size) <= engine.free_blocks
+    return ceil((head.computed + tokens) / engine.kv.block_size) <= engine.kv.free
 
 
 @settings(max_examples=40)

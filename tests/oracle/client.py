@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from servesim.workload.origin import ANYWHERE, Origin
 from tests.oracle.job import Job
 
 EARLY_S = 1e-7
@@ -29,6 +30,8 @@ class Sending:
     users: int | None = None
     ramp_up_s: float = 0.0
     think_time_s: float = 0.0
+    origins: tuple[Origin, ...] = ()
+    """Where the requests come from; those without one come from anywhere."""
 
 
 OPEN_LOOP = Sending()
@@ -50,7 +53,11 @@ class Client:
 
     def start(self, requests: Sequence[Sent]) -> None:
         """Arrange for all requests to be sent; nothing happens before 0."""
-        jobs = [Job(number, *request) for number, request in enumerate(requests)]
+        origins = (*self.sending.origins, *[ANYWHERE] * len(requests))
+        jobs = [
+            Job(number, *request, origin)
+            for number, (request, origin) in enumerate(zip(requests, origins, strict=False))
+        ]
         users, ramp_up_s = self.sending.users, self.sending.ramp_up_s
         if users is None:
             for job in jobs:

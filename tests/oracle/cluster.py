@@ -165,6 +165,7 @@ def serve_disaggregated(
     """Serve requests with a prefill pool and a decode pool; each transfer takes ``transfer_s``."""
     cluster = Cluster()
     prefilled: list[tuple[float, int]] = []
+    landed: list[tuple[float, int]] = []
 
     def on_finish(job: Job) -> None:
         cluster.run.finished.append(job)
@@ -191,6 +192,9 @@ def serve_disaggregated(
         cluster.at(now + transfer_s, lambda: end_transfer(job, now + transfer_s))
 
     def end_transfer(job: Job, now: float) -> None:
+        if sending.origins:  # blocks that others can find leave in an order that matters
+            cluster.run.ties += any(other != job.replica and now - then < TIE_S for then, other in landed)
+            landed.append((now, job.replica))
         job.transfer_s = transfer_s
         job.landed_s = now
         source = prefill_pool[job.prefill_replica]

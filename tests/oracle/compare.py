@@ -39,7 +39,7 @@ def assert_equal(got: Run, want: cluster.Run) -> None:
 
 def assert_blocks_returned(got: Run, want: cluster.Run, capacities: list[int]) -> None:
     """Assert that no block is held when nothing is left to do."""
-    assert [engine.free_blocks for engine in got.engines] == want.free == capacities
+    assert [engine.kv.free for engine in got.engines] == want.free == capacities
 
 
 def same(got: float, want: float, scale: float = 0.0) -> bool:

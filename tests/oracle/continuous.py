@@ -7,7 +7,7 @@ from math import ceil, inf, isnan
 
 from tests.costs import AffineStepTime
 from tests.oracle.job import Job
-from tests.oracle.pool import Pool
+from tests.oracle.pool import Content, Pool
 from tests.oracle.step import Step, chunk_pairs
 
 
@@ -81,8 +81,6 @@ class Continuous:
         """Every scheduled request has computed its tokens; who reached its target emits one."""
         for job, tokens in self.scheduled:
             job.computed += tokens
-            if self.enable_prefix_caching:
-                self.pool.fill(job.id, job.blocks, job.computed // self.block_size)
             if job.computed == self.target(job):
                 self.reached_target(job, now)
         self.scheduled = []
@@ -101,8 +99,10 @@ class Continuous:
             self.finish(job, now)
 
     def finish(self, job: Job, now: float) -> None:
-        """End a request and free its blocks."""
+        """End a request and free its blocks; nobody finds what nobody else can ask for."""
+        self.fill(job)
         self.pool.give_back(job.blocks)
+        self.forget_own(job)
         job.blocks = []
         job.finished_s = now
         self.on_finish(job)
@@ -142,7 +142,7 @@ class Continuous:
             if missing > budget and not self.enable_chunked_prefill:
                 break
             tokens = min(missing, budget)
-            if not self.has_room(job, len(cached) * self.block_size + tokens):
+            if not self.has_room(job, cached, tokens):
                 break
             self.waiting.pop(0)
             self.running.append(job)
@@ -154,7 +154,22 @@ class Continuous:
         """Return the blocks of a waiting request that are still cached, the last token's never among them."""
         if not self.enable_prefix_caching:
             return []
-        return self.pool.find(job.id, (self.target(job) - 1) // self.block_size)
+        return self.pool.find(self.contents(job, (self.target(job) - 1) // self.block_size))
+
+    def contents(self, job: Job, blocks: int) -> list[Content]:
+        """Return what is in the first blocks of a request."""
+        return [job.content(place, self.block_size) for place in range(blocks)]
+
+    def fill(self, job: Job, more: int = 0) -> None:
+        """Let others find the full blocks of what is computed, ``more`` tokens under way included."""
+        if self.enable_prefix_caching:
+            self.pool.fill(self.contents(job, (job.computed + more) // self.block_size), job.blocks)
+
+    def forget_own(self, job: Job) -> None:
+        """Forget what only this request would ask for."""
+        own = [block for block, (key, _) in self.pool.content.items() if key == job.own_key]
+        for block in own:
+            self.pool.forget(block)
 
     def reuse(self, job: Job, cached: list[int]) -> None:
         """Let a request begin behind its cached blocks."""
@@ -163,9 +178,10 @@ class Continuous:
         job.computed = len(cached) * self.block_size
         job.cached_tokens += job.computed
 
-    def has_room(self, job: Job, tokens: int) -> bool:
-        """Return whether a waiting request's first ``tokens`` have room: cached blocks are free ones."""
-        return ceil(tokens / self.block_size) <= self.free
+    def has_room(self, job: Job, cached: list[int], tokens: int) -> bool:
+        """Return whether ``tokens`` more have room: cached blocks that nobody holds are free ones."""
+        blocks = ceil(tokens / self.block_size)
+        return blocks + self.pool.idle(cached) <= self.free
 
     def blocks_needed(self, job: Job, tokens: int) -> int:
         """Return the blocks still to allocate before ``job`` can compute ``tokens`` more."""
@@ -174,6 +190,8 @@ class Continuous:
     def take(self, job: Job, tokens: int, now: float) -> None:
         """Allocate the blocks of ``tokens`` more tokens of ``job`` and make them part of the step."""
         job.blocks += self.pool.allocate(self.blocks_needed(job, tokens))
+        if not job.streaming:
+            self.fill(job, tokens)
         job.was_scheduled(now)
         self.scheduled.append((job, tokens))
 
@@ -181,6 +199,7 @@ class Continuous:
         """Take the blocks of a running request back, and put it at the head of the queue."""
         self.running.remove(job)
         self.waiting.insert(0, job)
+        self.fill(job)
         self.pool.give_back(job.blocks)
         self.preempted += 1
         job.was_preempted(now)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from tests.oracle.continuous import Continuous
 from tests.oracle.job import Job
+from tests.oracle.pool import Content
 
 
 class Prefill(Continuous):
@@ -29,9 +30,10 @@ class Prefill(Continuous):
         super().arrive(job, at)
         job.replica, job.prefill_replica = -1, self.index
 
-    def has_room(self, job: Job, tokens: int) -> bool:
+    def has_room(self, job: Job, cached: list[int], tokens: int) -> bool:
         """Return whether a prompt can be admitted: one that was preempted, only if all of it has room."""
-        return super().has_room(job, self.target(job) if job.preemptions else tokens)
+        missing = self.target(job) - len(cached) * self.block_size
+        return super().has_room(job, cached, missing if job.preemptions else tokens)
 
     def reached_target(self, job: Job, now: float) -> None:
         """The prompt is computed: finish, or leave for the decode pool with the blocks still held here."""
@@ -48,7 +50,11 @@ class Prefill(Continuous):
 
     def release(self, job: Job, now: float) -> None:
         """Free the blocks of a request whose KV cache has arrived at the decode replica."""
-        self.pool.give_back(self.kept.pop(job.id))
+        blocks = self.kept.pop(job.id)
+        if self.enable_prefix_caching:
+            self.pool.fill(self.contents(job, job.input_tokens // self.block_size), blocks)
+        self.pool.give_back(blocks)
+        self.forget_own(job)
         if self.waiting:
             self.wake(now)
 
@@ -100,6 +106,10 @@ class Decode(Continuous):
             self.incoming.pop(0)
             job.blocks = self.pool.allocate(needed)
             self.start_transfer(job, now)
+
+    def contents(self, job: Job, blocks: int) -> list[Content]:
+        """Return what is in the first blocks of a request: here it finds nothing but its own."""
+        return [(job.own_key, place) for place in range(blocks)]
 
     def queue_length(self) -> int:
         """Return how many requests wait here, for room or for a place in the batch."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from math import isnan, nan
+
+from servesim.workload.origin import ANYWHERE, Origin
+from tests.oracle.pool import Content
 
 
 @dataclass(eq=False)
@@ -14,6 +18,8 @@ class Job:
     due_s: float
     input_tokens: int
     output_tokens: int
+
+    origin: Origin = ANYWHERE
 
     sent_s: float = nan
     arrived_s: float = nan
@@ -42,6 +48,17 @@ class Job:
     preempted_s: float = 0.0
     transfer_s: float = 0.0
     decode_queue_s: float = 0.0
+
+    @property
+    def own_key(self) -> tuple[str, int]:
+        """The key of what nobody else asks for."""
+        return "own", self.id
+
+    def content(self, place: int, block_size: int) -> Content:
+        """Return what is in a block: the key of its last token, and its place."""
+        last = (place + 1) * block_size - 1
+        stream: Hashable = self.own_key if self.origin.stream is None else self.origin.stream
+        return next((key for key, end in self.origin.prefix if last < end), stream), place
 
     def was_scheduled(self, now: float) -> None:
         """Note that it is part of the step that starts at ``now``."""

@@ -56,4 +56,5 @@ def _two_pools(case: DisaggregatedCase) -> Service:
 def _client(case: Case) -> dict[str, Any]:
     sending = case.sending
     users = sending.users and ClosedLoop(sending.users, sending.ramp_up_s, sending.think_time_s)
-    return {"client": Client(sending.max_concurrency, api_time_s=sending.api_time_s), "users": users}
+    client = Client(sending.max_concurrency, api_time_s=sending.api_time_s)
+    return {"client": client, "users": users, "origins": sending.origins}

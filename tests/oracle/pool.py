@@ -1,9 +1,11 @@
-"""The KV blocks of a replica, one by one: which are free, in which order they go, and what is in them."""
+"""The KV blocks of a replica, one by one: how many hold each, which are free, what is in them."""
 
 from __future__ import annotations
 
-Content = tuple[int, int]
-"""What is in a full block: the block of this request with this place, from 0."""
+from collections.abc import Hashable, Sequence
+
+Content = tuple[Hashable, int]
+"""What is in a full block: the key of the tokens there, which stands for all before them, and its place."""
 
 
 class Pool:
@@ -11,9 +13,11 @@ class Pool:
 
     def __init__(self, blocks: int) -> None:
         self.queue = list(range(blocks))
+        self.holders = [0] * blocks
+        """How many requests hold each block."""
         self.content: dict[int, Content] = {}
-        self.holders: dict[Content, int] = {}
-        """In which block a content is: the inverse of ``content``."""
+        self.where: dict[Content, int] = {}
+        """In which block a content is found: the inverse of ``content``."""
 
     @property
     def free(self) -> int:
@@ -25,29 +29,55 @@ class Pool:
         assert 0 <= count <= len(self.queue)
         taken, self.queue = self.queue[:count], self.queue[count:]
         for block in taken:
-            if block in self.content:
-                del self.holders[self.content.pop(block)]
+            self.holders[block] = 1
+            self.forget(block)
         return taken
 
-    def give_back(self, blocks: list[int]) -> None:
-        """Put a request's blocks at the tail of the queue, its last one first."""
-        self.queue.extend(reversed(blocks))
+    def forget(self, block: int) -> None:
+        """Let nobody find a block's content any more."""
+        if block in self.content:
+            del self.where[self.content.pop(block)]
 
-    def fill(self, request: int, blocks: list[int], full: int) -> None:
-        """Note what is in the full blocks of a request; nothing is in two blocks at once."""
-        for place, block in enumerate(blocks[:full]):
-            assert self.holders.get((request, place), block) == block
-            self.content[block] = (request, place)
-            self.holders[request, place] = block
+    def give_back(self, blocks: Sequence[int]) -> None:
+        """Let go of blocks; those that nobody holds go to the tail of the queue, the last one first."""
+        for block in reversed(blocks):
+            self.holders[block] -= 1
+            if not self.holders[block]:
+                self.queue.append(block)
 
-    def find(self, request: int, most: int) -> list[int]:
-        """Return the blocks that hold a request's blocks 0, 1, 2 and so on, at most so many."""
+    def fill(self, contents: Sequence[Content], blocks: Sequence[int]) -> None:
+        """Note what is in a request's first blocks, up to one whose content somebody else holds a copy of.
+
+        A copy that nobody holds is not found any more, nor what lies behind it under that key.
+        """
+        for content, block in zip(contents, blocks, strict=False):
+            if self.content.get(block) == content:
+                continue
+            key, place = content
+            deeper = [other for other, (of, at) in self.content.items() if of == key and at >= place]
+            if any(self.holders[other] for other in deeper):
+                return
+            for other in deeper:
+                self.forget(other)
+            self.content[block] = content
+            self.where[content] = block
+
+    def find(self, contents: Sequence[Content]) -> list[int]:
+        """Return the blocks that hold a sequence's contents, from the first one on without a gap."""
         found: list[int] = []
-        while len(found) < most and (request, len(found)) in self.holders:
-            found.append(self.holders[request, len(found)])
+        for content in contents:
+            if content not in self.where:
+                break
+            found.append(self.where[content])
         return found
 
-    def reuse(self, blocks: list[int]) -> None:
-        """Take blocks out of the queue, wherever they stand, with what is in them."""
+    def idle(self, blocks: Sequence[int]) -> int:
+        """Count the blocks that nobody holds."""
+        return sum(not self.holders[block] for block in blocks)
+
+    def reuse(self, blocks: Sequence[int]) -> None:
+        """Hold blocks with what is in them; those in the queue leave it, wherever they stand."""
         for block in blocks:
-            self.queue.remove(block)
+            self.holders[block] += 1
+            if block in self.queue:
+                self.queue.remove(block)

@@ -49,6 +49,18 @@ def _requests(case: Case, run: Run) -> Counter[str]:
     )
 
 
+def sharing_regimes(run: Run) -> Counter[str]:
+    """Return how many tokens were found that others had computed, and how often in certain ways."""
+    calm = [job for job in run.finished if not job.preemptions]
+    return Counter(
+        {
+            "found of others": sum(job.cached_tokens for job in calm),
+            "found after a preemption": sum(job.cached_tokens > 0 for job in run.finished if job.preemptions),
+            "all but one token found": sum(0 < job.cached_tokens == job.input_tokens - 1 for job in calm),
+        }
+    )
+
+
 def _limits(case: Case) -> Counter[str]:
     limits = case.limits
     counts = Counter([f"blocks of {limits['block_size']}", f"{len(case.capacities)} replicas"])

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import assume, given, settings, target
 from hypothesis import strategies as st
 
-from tests.oracle.cases import DRAWS, WITH_CLIENT, Case
+from tests.oracle.cases import DRAWS, SHARING, WITH_CLIENT, Case
 from tests.oracle.client import EARLY_S
 from tests.oracle.cluster import Run
 from tests.oracle.compare import assert_blocks_returned, assert_equal
 from tests.oracle.leap import leap
-from tests.oracle.regimes import regimes
+from tests.oracle.regimes import regimes, sharing_regimes
 
 SEEDS = range(300)
 
@@ -149,6 +149,39 @@ def test_random_clients(kind: str) -> None:
     @settings(max_examples=100)
     def differ_nowhere(case: Case) -> None:
         assume(not hold_equal(case).ties)
+
+    differ_nowhere()
+
+
+@pytest.mark.parametrize("kind", SHARING)
+def test_requests_that_share_blocks_are_the_same_in_both(kind: str) -> None:
+    """System prompts, conversations and branching prompts; horizons in every third case."""
+    reached: Counter[str] = Counter()
+    for seed in range(300):
+        random = Random(seed)
+        case = SHARING[kind](random)
+        run = hold_equal(case)
+        if seed % 3 == 0 and run.steps:
+            horizon_s = random.choice(run.steps).start_s + random.choice((-1e-6, 3e-7, 1e-3))
+            cut = case.simulate(horizon_s)
+            if not cut.ties:
+                assert_equal(leap(case, horizon_s), cut)
+        reached += sharing_regimes(run)
+    floors = {"found of others": 2000, "found after a preemption": 100, "all but one token found": 20}
+    missed = {name: reached[name] for name, floor in floors.items() if reached[name] < floor}
+    assert not missed, reached
+
+
+@pytest.mark.parametrize("kind", SHARING)
+def test_random_sharing(kind: str) -> None:
+    """Hypothesis looks for a case of shared blocks in which they differ."""
+
+    @given(st.randoms(use_true_random=False).map(SHARING[kind]))
+    @settings(max_examples=150)
+    def differ_nowhere(case: Case) -> None:
+        run = hold_equal(case)
+        target(float(sum(job.cached_tokens for job in run.finished)), label="cached tokens")
+        assume(not run.ties)
 
     differ_nowhere()
 

@@ -1,0 +1,78 @@
+"""The KV cache of one replica: how many blocks are free, and what of a request is in it already."""
+
+from __future__ import annotations
+
+from servesim.engine.prefix_cache import PrefixCache
+from servesim.workload.request import Request
+
+
+class KvCache:
+    """Blocks of ``block_size`` tokens, of which ``free`` are held by nobody.
+
+    Whoever takes blocks has asked before whether they are free, and takes them off ``free``.
+
+    Args:
+        blocks: KV blocks of the replica.
+        block_size: tokens of a block.
+        caches: whether content is found again (``enable_prefix_caching``).
+        shares: whether by other requests, too.
+    """
+
+    __slots__ = ("_caches", "_prefixes", "block_size", "blocks", "free")
+
+    def __init__(self, blocks: int, block_size: int, *, caches: bool, shares: bool = True) -> None:
+        self.blocks = self.free = blocks
+        self.block_size = block_size
+        self._caches = caches
+        self._prefixes = PrefixCache(blocks, block_size, shares=shares)
+
+    def short(self, request: Request, tokens: int) -> int:
+        """Return the blocks that ``tokens`` more tokens of a request take beyond those it has."""
+        return -(-(request.computed + tokens) // self.block_size) - request.blocks
+
+    def find(self, request: Request) -> bool:
+        """Let a waiting request begin behind what is in the cache; say whether anything of it may be.
+
+        Its blocks that others hold count as its own, so that :meth:`short` tells those it needs beside.
+        """
+        if not self._caches or not self._prefixes.may_find(request):
+            return False
+        found, idle = self._prefixes.find(request, self.free)
+        request.computed = found * self.block_size
+        request.blocks = found - idle
+        return True
+
+    def cached_tokens(self, request: Request, free: int) -> int:
+        """Return how many tokens of a request are in the cache while ``free`` blocks are free."""
+        if not self._caches or not self._prefixes.may_find(request):
+            return 0
+        return self._prefixes.find(request, free)[0] * self.block_size
+
+    def hold(self, request: Request) -> None:
+        """Let a request that begins behind what it found hold that, and be found itself."""
+        self._prefixes.hold(request, request.computed // self.block_size)
+        request.cached_tokens += request.computed
+
+    def name(self, request: Request) -> None:
+        """Let others find the prompt of a request, all of it being computed or about to be."""
+        if request in self._prefixes.holds:
+            self._prefixes.name(request, (request.input_tokens + request.generated) // self.block_size)
+
+    def leave(self, request: Request, tokens: int) -> None:
+        """Take the blocks of so many tokens from a request that has ended."""
+        prefixes = self._prefixes
+        if request.may_be_cached and request in prefixes.holds:
+            self.free += prefixes.release(request, tokens, ends=True)
+        else:
+            blocks = -(-tokens // self.block_size)
+            self.free += blocks
+            prefixes.given += blocks
+
+    def lose(self, request: Request) -> None:
+        """Take the blocks of all that is computed from a request that will come back."""
+        if self._caches:
+            if request not in self._prefixes.holds:
+                self._prefixes.hold(request, 0)
+            self.free += self._prefixes.release(request, request.computed, ends=False)
+        else:
+            self.free += -(-request.computed // self.block_size)
