@@ -58,7 +58,7 @@ class ContinuousEngine:
         self._leap = Leap()
         self._row: list[float] = []
         self._preempted = 0
-        #: running requests that take part in the steps under way, and in none after these
+        #: requests given up during the steps under way, which hold their blocks until these have ended
         self._given_up: list[Request] = []
         self._futile = 0
         self._log_step = log.steps.frombytes
@@ -95,7 +95,7 @@ class ContinuousEngine:
                 request.generated = self.decodes.emitted(request, self._leap.ended(now))
         else:
             self.waiting.remove(request)
-        return self._leap.cut(now) if self._leap.steps else None
+        return self._leap.cut(now) if self._leap.steps else now
 
     def full_step(self) -> tuple[float, int]:
         """Return the seconds of a step filled up with one prompt beside the decodes, and its share of it."""
@@ -281,7 +281,9 @@ class ContinuousEngine:
         self._log_step(pack_step(*self._row))
         leap.steps = 0
         if self._given_up:
-            self._let_go(steps)
+            for request in self._given_up:
+                self._let_go(request, steps)
+            self._given_up.clear()
         if decodes.count:
             self._futile = 0
             decodes.step += steps
@@ -293,20 +295,18 @@ class ContinuousEngine:
             if request.computed == request.input_tokens + request.generated:
                 self._prefilled(request, now)
 
-    def _let_go(self, steps: int) -> None:
-        """Free the blocks of running requests that were given up during the steps that have just ended."""
-        for request in self._given_up:
-            del self.running[request]
-            tokens = self._chunk_of(request)
-            if tokens is None:
-                self.decodes.leave(request)
-                tokens = steps
-            else:
-                self._chunks.remove((request, tokens))
-                if request is self.partial:
-                    self.partial = None
-            self.kv.leave(request, request.computed + tokens)
-        self._given_up.clear()
+    def _let_go(self, request: Request, steps: int) -> None:
+        """Free the blocks of a running request that was given up during the steps that have just ended."""
+        del self.running[request]
+        tokens = self._chunk_of(request)
+        if tokens is None:
+            self.decodes.leave(request)
+            tokens = steps
+        else:
+            self._chunks.remove((request, tokens))
+            if request is self.partial:
+                self.partial = None
+        self.kv.leave(request, request.computed + tokens)
 
     def _chunk_of(self, request: Request) -> int | None:
         """Return how many tokens of a running request the step under way prefills; None: it decodes."""
