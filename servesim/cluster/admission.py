@@ -22,7 +22,7 @@ from servesim.workload.request import Request
 Gate = Callable[[Request, int], int]
 
 #: Requests that left the queue, whose pace is that of the queue.
-RECENT = 32
+RECENT = 64
 
 
 class Engine(Protocol):
@@ -83,7 +83,9 @@ class QueueLimit:
 class TtftSlo:
     """Turns a request away whose predicted TTFT is above ``ttft_s``; null: the limit of the SLO.
 
-    The prediction is that of :class:`Forecast`. An idle replica never turns anything away.
+    The prediction is that of :class:`Forecast`, and as good: under overload the median of those admitted
+    comes just within the limit, and some of them come late; a ``ttft_s`` below the SLO leaves room for that.
+    An idle replica never turns anything away.
     """
 
     ttft_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
@@ -113,7 +115,7 @@ class Forecast:
 
     *Places*: where the head of the queue has waited for longer than such a step, it is sequences or KV blocks
     that are missing, and requests are scheduled as others end. The queue is then left at the mean pace of the
-    last 32 that were scheduled while a queue stood behind them: (those who wait + 1) x that mean gap.
+    last 64 that were scheduled while a queue stood behind them: (those who wait + 1) x that mean gap.
 
     Args:
         engine: the engine of the replica.
