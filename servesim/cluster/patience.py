@@ -91,12 +91,13 @@ class Patience:
         self._cluster.accept(attempt)
 
     def _left(self, attempt: Request) -> None:
-        """Try again what has failed and may yet succeed; tell the client of everything else."""
+        """Try again what has failed and may yet succeed; tell the client what has come of everything else."""
         first = self._open.pop(attempt)
         failed = attempt.generated < attempt.output_tokens
         if failed and attempt.origin.attempt < self._client.max_retries and self._cluster.fits(attempt):
             self._try_later(attempt, first)
         elif self.on_leave is not None:
+            first.generated, first.finished_s = attempt.generated, attempt.finished_s
             self.on_leave(first)
 
     def _try_later(self, attempt: Request, first: Request) -> None:

@@ -143,6 +143,17 @@ def test_a_user_hears_of_the_last_attempt_only() -> None:
     assert sent == [(0, 0.0), (1, 1.5), (0, pytest.approx(2.0)), (1, pytest.approx(3.5))]
 
 
+def test_a_client_hears_of_its_own_request_what_the_last_attempt_has_come_to() -> None:
+    """The third is turned away at 0.5 s, comes again at 4.25 s and is served from 5 s on."""
+    client = Client(max_retries=1, backoff_s=3.75)
+    service = Service(ONE_AT_A_TIME, constant_step(1.0), client=client, admission=QueueLimit(1))
+    run = Run(service, [(0.0, 8, 4), (0.25, 8, 1), (0.5, 8, 2)])
+    heard: list[tuple[float, int, float]] = []
+    run.server.on_leave = lambda request: heard.append((request.due_s, request.generated, request.finished_s))
+    run.finish()
+    assert heard == [(0.0, 4, 4.0), (0.25, 1, 5.0), (0.5, 2, 7.0)]
+
+
 def test_a_place_behind_a_semaphore_is_held_between_attempts() -> None:
     run = serve(*[(0.0, 8, 9)] * 2, max_concurrency=1, timeout_s=0.5, max_retries=1)
     assert [row["sent_s"] for row in run.requests] == [0.0, 1.5, pytest.approx(2.0), pytest.approx(3.5)]

@@ -33,6 +33,8 @@ SUITE = (
     "tests/oracle/test_equality.py::test_fixed_cases_are_equal_and_reach_every_regime",
     "tests/oracle/test_equality.py::test_a_horizon_cuts_both_alike",
     "tests/laws/test_conservation.py",
+    "tests/laws/test_patience.py",
+    "tests/oracle/test_equality.py::test_those_who_hang_up_are_the_same_to_both",
     "tests/laws/test_causality.py",
     "tests/laws/test_parts.py",
 )
