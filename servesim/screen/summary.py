@@ -26,7 +26,7 @@ _LATENCIES = (
     ("ITL (ms)", "itl_s", 1e3),
     ("E2E (s)", "e2e_s", 1.0),
 )
-_CLIENT_QUEUE = ("client queue (s)", "client_queue_s", 1.0)
+_HELD = (("client queue (s)", "client_queue_s", 1.0), ("E2E from due (s)", "user_e2e_s", 1.0))
 _RATES = (
     ("requests/s", "requests_per_s"),
     ("input tokens/s", "input_tokens_per_s"),
@@ -161,7 +161,7 @@ def _accounting(accounting: Mapping[str, Any]) -> str:
 def _latency(latency: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     table = _columns("", "n", "mean", *_PERCENTILES, "max")
     held = (latency["client_queue_s"]["max"] or 0.0) > 0.0
-    for label, name, scale in (*_LATENCIES, _CLIENT_QUEUE) if held else _LATENCIES:
+    for label, name, scale in (*_LATENCIES, *_HELD) if held else _LATENCIES:
         row = latency[name]
         figures = (row[key] for key in ("mean", *_PERCENTILES, "max"))
         table.add_row(label, f"{row['n']:,}", *(number(value, scale) for value in figures))
