@@ -65,10 +65,6 @@ class Cluster(ABC):
             self.length_capped += 1
         self._route(request)
 
-    def fits(self, request: Request) -> bool:
-        """Say whether a prompt leaves room for output."""
-        return request.input_tokens < self._max_model_len
-
     def admit_by(self, admission: Admission, ttft_s: float | None) -> None:
         """From now on turn requests away by a rule, before they are queued.
 
@@ -89,6 +85,11 @@ class Cluster(ABC):
         self.injected += 1
         request.arrived_s = nan
         self._open[request] = None
+
+    @property
+    def max_model_len(self) -> int:
+        """Tokens that a sequence may have, prompt and output together."""
+        return self._max_model_len
 
     @property
     def unfinished(self) -> int:
@@ -164,7 +165,8 @@ class PooledCluster(Cluster):
                 return StaticEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
             return ContinuousEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
 
-        self._group = Group(clock, pool, router, streams.stream("router"), engine)
+        reuses_prefixes = isinstance(scheduler, Continuous) and scheduler.enable_prefix_caching
+        self._group = Group(clock, pool, router, streams.stream("router"), engine, reuses_prefixes)
 
     @property
     def groups(self) -> tuple[Group[Any], ...]:
@@ -223,7 +225,8 @@ class DisaggregatedCluster(Cluster):
                 index, scheduler, decode.step_time, decode.kv_blocks, log, self._finished, self._transfer
             )
 
-        self._prefill = Group(clock, prefill, router, streams.stream("router"), prefill_engine)
+        caches = scheduler.enable_prefix_caching
+        self._prefill = Group(clock, prefill, router, streams.stream("router"), prefill_engine, caches)
         self._decode = Group(clock, decode, router, streams.stream("decode router"), decode_engine)
 
     @property

@@ -77,6 +77,11 @@ class Patience:
         self._cluster.halt(now)
 
     @property
+    def max_model_len(self) -> int:
+        """Tokens that a sequence may have, prompt and output together."""
+        return self._cluster.max_model_len
+
+    @property
     def unfinished(self) -> int:
         """Requests that have not been answered: they are in the system, or to be tried again."""
         return self._cluster.unfinished + len(self._to_come)
@@ -94,7 +99,8 @@ class Patience:
         """Try again what has failed and may yet succeed; tell the client what has come of everything else."""
         first = self._open.pop(attempt)
         failed = attempt.generated < attempt.output_tokens
-        if failed and attempt.origin.attempt < self._client.max_retries and self._cluster.fits(attempt):
+        hopeless = attempt.input_tokens >= self._cluster.max_model_len
+        if failed and not hopeless and attempt.origin.attempt < self._client.max_retries:
             self._try_later(attempt, first)
         elif self.on_leave is not None:
             first.generated, first.finished_s = attempt.generated, attempt.finished_s

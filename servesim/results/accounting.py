@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from servesim.cluster.conversations import Ends
 from servesim.engine.log import COMPLETED, DROPPED, QUEUED, REASONS, RUNNING, TIMED_OUT
 from servesim.results.rates import ratio
 from servesim.results.records import Records
+from servesim.results.sessions import percentile_of_stays
+from servesim.results.steady_state import FILLED
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Facts:
         horizon_s: when the run was to be cut, if at all.
         events: scheduling events of the simulator.
         cpu_started_s: ``time.process_time()`` when the run began.
+        sessions: how conversations ended; None where there are none.
 
     """
 
@@ -45,6 +49,12 @@ class Facts:
     horizon_s: float | None
     events: int
     cpu_started_s: float
+    sessions: Ends | None = None
+
+    @property
+    def stay_s(self) -> float:
+        """Seconds in which 95% of the conversations are through; 0 where there are none."""
+        return percentile_of_stays(self.sessions, FILLED) if self.sessions else 0.0
 
     @property
     def client_queued(self) -> int:
