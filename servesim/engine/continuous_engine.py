@@ -295,7 +295,7 @@ class ContinuousEngine:
         leap.steps = 0
         if self._given_up:
             for request in self._given_up:
-                self._let_go(request, steps)
+                self._let_go(request, steps if self._row[DECODES] else 0)
             self._given_up.clear()
         if self._row[DECODES]:
             self._futile = 0
@@ -315,6 +315,8 @@ class ContinuousEngine:
         if tokens is None:
             self.decodes.leave(request)
             tokens = steps
+            if self._tenants is not None:
+                self._tenants.charge(request, steps)
         else:
             self._chunks.remove((request, tokens))
             if request is self.partial:

@@ -430,3 +430,10 @@ IN_PHASES = {
     "sharing": in_phases(SHARING["continuous"]),
     "in order": in_phases(IN_ORDER["continuous"]),
 }
+
+#: Queue orders and prefill policies beside clients that hang up.
+HANGING_UP_IN_ORDER = {
+    "in order": hanging_up(IN_ORDER["sharing"]),
+    "thrown out": hanging_up(IN_ORDER["thrown out, sharing"]),
+    "in phases": hanging_up(IN_PHASES["in order"]),
+}

@@ -114,8 +114,9 @@ class Continuous:
         """End a request that was given up in the step that ends, and free its blocks."""
         if job in self.running:
             job.computed += dict(self.scheduled).get(job, 0)
-            if job.streaming:
+            if job.streaming and job in dict(self.scheduled):
                 job.unheard.append(now)
+                self.order.decoded(job)
             self.running.remove(job)
             self.fill(job)
         self.pool.give_back(job.blocks)
@@ -128,6 +129,7 @@ class Continuous:
             self.leaving.append(job)
         if job in self.waiting:
             self.waiting.remove(job)
+            self.order.gone(job, self.waiting)
             self.wake(now)
 
     def target(self, job: Job) -> int:

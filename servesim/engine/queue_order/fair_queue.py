@@ -66,7 +66,7 @@ class FairQueue:
         self._queued: dict[Account, None] = {}
         #: those of them that have come back and are to be lifted, in the order of coming
         self._returning: dict[Account, None] = {}
-        #: the tenant of the request that was the last to leave the queue
+        #: the tenant of the request that was admitted last
         self._last: Account | None = None
         self._length = self._arrivals = self._returns = 0
 
@@ -103,6 +103,7 @@ class FairQueue:
         account = self._next()
         _, request = account.waiting.popleft()
         self._leave(account)
+        self._last = account
         if not request.preemptions:
             account.input_tokens += request.input_tokens
         account.emitted += 1
@@ -113,6 +114,10 @@ class FairQueue:
         account = self.account(request)
         account.waiting.remove(next(entry for entry in account.waiting if entry[1] is request))
         self._leave(account)
+
+    def charge(self, request: Request, tokens: int) -> None:
+        """Charge a tenant for tokens of a decode that it gave up while they were generated."""
+        self.account(request).emitted += tokens
 
     def begins(self, request: Request) -> bool:
         """Say whether a request that has just come is its tenant's first, so that it may become the head."""
@@ -166,7 +171,6 @@ class FairQueue:
     def _leave(self, account: Account) -> None:
         """Take note that a request of a tenant has left the queue."""
         self._length -= 1
-        self._last = account
         if not account.waiting:
             del self._queued[account]
             self._returning.pop(account, None)
