@@ -37,6 +37,7 @@ STATIC = "servesim/engine/static.py"
 SPLIT = "servesim/engine/disaggregated.py"
 CLUSTER = "servesim/cluster/cluster.py"
 CLIENT = "servesim/cluster/client.py"
+CONVERSATIONS = "servesim/cluster/conversations.py"
 
 FAULTS = (
     # ---- the growth of KV blocks
@@ -300,5 +301,24 @@ FAULTS = (
         "servesim/cluster/listener.py",
         "request.arrived_s = sent_s + self._api_time_s",
         "request.arrived_s = sent_s",
+    ),
+    Fault(
+        "a turn is sent the wait of the turn before it after the answer",
+        CONVERSATIONS,
+        "session.waits_s[turn]",
+        "session.waits_s[turn - 1]",
+    ),
+    Fault(
+        "a prompt leaves out the answers before it",
+        CONVERSATIONS,
+        "request.input_tokens + request.output_tokens + session.inputs[turn]",
+        "request.input_tokens + session.inputs[turn]",
+    ),
+    # ---- what prompts share
+    Fault(
+        "prompts share on where others have parted",
+        "servesim/workload/formats/prefixes.py",
+        "(ways[before] == 1)",
+        "(ways[before] >= 1)",
     ),
 )
