@@ -150,11 +150,19 @@ def _share(column: str, name: str, *rest: str) -> Metric | None:
     return Metric(column, f"{said} ({unit})", "%", 100.0, definition=f"{definition}: mean over paid GPU time")
 
 
+def _prefill(column: str, name: str, *rest: str) -> Metric | None:
+    if name != "hit_rate":
+        return None
+    definition = "tokens of prompts found in the KV cache / all of those that were scheduled"
+    return Metric(column, "Prefix hit rate (% of prompt tokens)", "%", 100.0, 1, False, definition)
+
+
 _MAKERS: dict[str, Callable[..., Metric | None]] = {
     "latency": _latency,
     "throughput": _rate,
     "goodput": _goodput,
     "cost": _cost,
+    "prefill": _prefill,
     "utilisation": _share,
     "fairness": _fairness,
 }

@@ -38,6 +38,7 @@ SPLIT = "servesim/engine/disaggregated.py"
 CLUSTER = "servesim/cluster/cluster.py"
 CLIENT = "servesim/cluster/client.py"
 PATIENCE = "servesim/cluster/patience.py"
+CONVERSATIONS = "servesim/cluster/conversations.py"
 
 FAULTS = (
     # ---- the growth of KV blocks
@@ -338,5 +339,23 @@ FAULTS = (
         PATIENCE,
         "elif self.on_leave is not None:",
         "elif self.on_leave is not None and not failed:",
+    Fault(
+        "a turn is sent the wait of the turn before it after the answer",
+        CONVERSATIONS,
+        "session.waits_s[turn]",
+        "session.waits_s[turn - 1]",
+    ),
+    Fault(
+        "a prompt leaves out the answers before it",
+        CONVERSATIONS,
+        "request.input_tokens + request.output_tokens + session.inputs[turn]",
+        "request.input_tokens + session.inputs[turn]",
+    ),
+    # ---- what prompts share
+    Fault(
+        "prompts share on where others have parted",
+        "servesim/workload/formats/prefixes.py",
+        "(ways[before] == 1)",
+        "(ways[before] >= 1)",
     ),
 )

@@ -30,6 +30,8 @@ INTERRUPTED = 2
 
 SUITE = (
     "tests/laws/test_client.py",
+    "tests/laws/test_conversations.py",
+    "tests/workload/formats/test_prefixes.py",
     "tests/laws/test_queue_orders.py",
     "tests/oracle/test_equality.py::test_fixed_cases_are_equal_and_reach_every_regime",
     "tests/oracle/test_equality.py::test_a_horizon_cuts_both_alike",
