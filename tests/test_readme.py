@@ -151,6 +151,8 @@ def test_every_option_is_told() -> None:
         "gpu",
         "scheduler",
         "router",
+        "admission",
+        "client",
         "workload",
         "workload/arrivals",
         "workload/lengths",
