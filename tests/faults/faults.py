@@ -339,6 +339,7 @@ FAULTS = (
         PATIENCE,
         "elif self.on_leave is not None:",
         "elif self.on_leave is not None and not failed:",
+    ),
     Fault(
         "a turn is sent the wait of the turn before it after the answer",
         CONVERSATIONS,
