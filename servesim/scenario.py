@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from servesim import __version__
 from servesim.check import MOST_S, Problem, quantity
+from servesim.cluster.admission import Admission, TtftSlo
 from servesim.cluster.deployment import Deployment, PoolMemory, Role
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
@@ -60,6 +61,7 @@ class Scenario:
     engine_overhead: EngineOverhead | None = quantity(default=None)
     board_power: BoardPower = quantity(default=BoardPower())
     client: Client = quantity(default=Client())
+    admission: Admission | None = quantity(default=None)
     ignore_capacity: bool = quantity(default=False)
     seed: int = quantity(at_least=0, default=0)
     steady: bool = quantity(default=False)
@@ -93,6 +95,9 @@ class Scenario:
             yield from self.client.misfits(self.workload.concurrency)
         if isinstance(self.workload, Sessions) and isinstance(self.client, Client):
             yield from self.client.misfits_of_sessions()
+        if isinstance(self.admission, TtftSlo) and self.admission.ttft_s is None and self.slo.ttft_s is None:
+            message = "is missing, and slo.ttft_s, which stands in for it, too (s)"
+            yield Problem("admission.ttft_s", None, message)
         if isinstance(self.calibration, Auto) and not self.calibration.profiles:
             engine = self.engine_overhead.engine if self.engine_overhead else None
             message = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from servesim.cluster.admission import QueueLimit, TtftSlo
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.cluster.router import (
@@ -68,6 +69,7 @@ KINDS: Kinds = {
         "prefix_affinity": PrefixAffinity,
         "kv_aware": KvAware,
     },
+    "admission": {"queue_limit": QueueLimit, "ttft_slo": TtftSlo},
     "workload": {"synthetic": Synthetic, "sessions": Sessions, "trace": Trace},
     "workload.arrivals": {
         "poisson": Poisson,

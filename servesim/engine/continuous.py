@@ -31,7 +31,8 @@ class Continuous:
     Running requests are scheduled before waiting ones within the token budget; a prompt may be split into
     chunks that share steps with the decodes; when KV blocks run out, the last running request is preempted
     and later recomputed (Yu et al., Orca, OSDI 2022; Kwon et al., vLLM, SOSP 2023; Agrawal et al.,
-    Sarathi-Serve, OSDI 2024). With ``enable_prefix_caching`` a request computes only what it does not find:
+    Sarathi-Serve, OSDI 2024). That is ``prefill_policy=stall_free``; with others, prompts and decodes have
+    steps of their own. With ``enable_prefix_caching`` a request computes only what it does not find:
     of its own KV after a preemption, and of what others have computed that begins as its prompt does.
 
     With ``speculation`` every decode is a verification of drafted tokens, each of which counts in the token

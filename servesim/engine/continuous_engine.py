@@ -64,6 +64,8 @@ class ContinuousEngine:
         self._leap = Leap()
         self._row: list[float] = []
         self._preempted = 0
+        #: requests given up during the steps under way, which hold their blocks until these have ended
+        self._given_up: list[Request] = []
         self._futile = 0
         self._log_step = log.steps.frombytes
         self._log_gap = log.gaps.frombytes
@@ -87,6 +89,29 @@ class ContinuousEngine:
         if self._leap.steps:
             self._settle(now)
         return self._plan(now)
+
+    def abort(self, request: Request, now: float) -> float | None:
+        """Give a request up: at once where it waits, at the end of the step under way where it runs.
+
+        (vLLM, vllm/v1/core/sched/scheduler.py, ``finish_requests``, which is called between steps.)
+        """
+        if request in self.running:
+            self._given_up.append(request)
+            if self._chunk_of(request) is None:
+                request.generated = self.decodes.emitted(request, self._leap.ended(now))
+        else:
+            self.waiting.remove(request)
+        return self._leap.cut(now) if self._leap.steps else now
+
+    def full_step(self) -> tuple[float, int]:
+        """Return the seconds of a step filled up with one prompt beside the decodes, and its share of it."""
+        tokens = max(self.token_budget - self.decodes.count, 1)
+        return self.step_time.mixed(self.decodes.count, self.decodes.context(), [(tokens, 0)]), tokens
+
+    def prompt_tokens_ahead(self) -> int:
+        """Return the tokens that are to be computed before the prompt of a request that is queued now."""
+        partly = self.partial.missing_tokens() if self.partial else 0
+        return partly + sum(request.missing_tokens() for request in self.waiting)
 
     def halt(self, now: float) -> None:
         """Stop for good: settle the steps that have ended by now and forget the one under way."""
@@ -288,9 +313,15 @@ class ContinuousEngine:
             self._row[KV_BLOCKS_LAST] = self.kv.blocks - self.kv.free
         self._log_step(pack_step(*self._row))
         leap.steps = 0
-        if self._row[DECODES]:
+        decoded = self._row[DECODES] > 0
+        if decoded:
             self._futile = 0
             decodes.step += steps
+        if self._given_up:
+            for request in self._given_up:
+                self._let_go(request)
+            self._given_up.clear()
+        if decoded:
             for request in decodes.pop_finished():
                 self.kv.leave(request, request.input_tokens + request.output_tokens - 1)
                 self._finish(request, now)
@@ -298,6 +329,22 @@ class ContinuousEngine:
             request.computed += tokens
             if request.computed == request.input_tokens + request.generated:
                 self._prefilled(request, now)
+
+    def _let_go(self, request: Request) -> None:
+        """Free the blocks of a running request that was given up during the steps that have just ended."""
+        del self.running[request]
+        tokens, spare = self._chunk_of(request), 0
+        if tokens is None:
+            tokens, spare = 0, self.decodes.leave(request)
+        else:
+            self._chunks.remove((request, tokens))
+            if request is self.partial:
+                self.partial = None
+        self.kv.leave(request, request.computed + tokens, spare)
+
+    def _chunk_of(self, request: Request) -> int | None:
+        """Return how many tokens of a running request the step under way prefills; None: it decodes."""
+        return next((tokens for other, tokens in self._chunks if other is request), None)
 
     def _prefilled(self, request: Request, now: float) -> None:
         """Emit the token that ends a prefill or a recompute; the request decodes on, or has finished."""

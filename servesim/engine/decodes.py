@@ -73,6 +73,10 @@ class Decodes:
         self.count -= len(finished)
         return finished
 
+    def emitted(self, request: Request, steps: int) -> int:
+        """Return how many tokens a sequence has emitted ``steps`` steps after the present one."""
+        return self.step + steps - request.anchor + 1 - request.input_tokens
+
     def update(self) -> None:
         """Bring the counters of every sequence up to date."""
         for bucket in self._buckets.values():

@@ -123,6 +123,32 @@ class DecodeEngine(ContinuousEngine):
             return now
         return self._leap.cut(now) if self._admissible(self.landed, request, self._beside()) else None
 
+    def abort(self, request: Request, now: float) -> float | None:
+        """Give a request up; one whose KV has yet to arrive here stays until it has (:meth:`decline`)."""
+        if request in self.landed:
+            self.landed.remove(request)
+            return self.decline(request, now)
+        if request in self.incoming:
+            self.incoming.remove(request)
+        elif request in self.running or request in self.waiting:
+            return super().abort(request, now)
+        return self._leap.cut(now) if self._leap.steps else now
+
+    def decline(self, request: Request, now: float) -> float | None:
+        """Free the room of a request that nobody waits for; return when the next boundary should be."""
+        if self._leap.steps:
+            self._given_up.append(request)
+            return self._leap.cut(now)
+        self._let_go(request)
+        return now
+
+    def _let_go(self, request: Request) -> None:
+        """Free the blocks of a request that runs, or the room of one that never has."""
+        if request in self.running:
+            super()._let_go(request)
+        else:
+            self.kv.leave(request, request.input_tokens + request.generated)
+
     def _room_for(self, request: Request) -> int:
         """Return the blocks of the prompt and of the tokens emitted, the newest included."""
         return self.kv.short(request, request.input_tokens + request.generated)

@@ -58,9 +58,12 @@ class KvCache:
         if request in self._prefixes.holds:
             self._prefixes.name(request, (request.input_tokens + request.generated) // self.block_size)
 
-    def leave(self, request: Request, tokens: int) -> None:
-        """Take the blocks of so many tokens from a request that has ended."""
+    def leave(self, request: Request, tokens: int, spare: int = 0) -> None:
+        """Take the blocks of so many tokens from a request that has ended, and ``spare`` ones."""
         prefixes = self._prefixes
+        if spare:
+            self.free += spare
+            prefixes.given += spare
         if request.may_be_cached and request in prefixes.holds:
             self.free += prefixes.release(request, tokens, ends=True)
         else:

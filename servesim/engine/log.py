@@ -75,8 +75,8 @@ NOBODY = -1
 STATUSES = ("completed", "dropped", "timed_out", "running", "queued")
 COMPLETED, DROPPED, TIMED_OUT, RUNNING, QUEUED = range(len(STATUSES))
 
-REASONS = ("", "prompt_too_long")
-NO_REASON, PROMPT_TOO_LONG = range(len(REASONS))
+REASONS = ("", "prompt_too_long", "queue_full", "slo")
+NO_REASON, PROMPT_TOO_LONG, QUEUE_FULL, OVER_SLO = range(len(REASONS))
 
 
 #: A row as bytes. Packing whole rows costs half as much as extending the buffers number by number.

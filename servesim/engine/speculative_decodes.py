@@ -151,6 +151,11 @@ class SpeculativeDecodes(Decodes):
         if missing > 0:
             self._blocks += [0] * missing
 
+    def emitted(self, request: Request, steps: int) -> int:
+        """Return how many tokens a sequence has emitted ``steps`` steps after the present one."""
+        pace = self._paces[request]
+        return pace.computed + pace.emitted(self.step + steps) + 1 - request.input_tokens
+
     def _update(self, request: Request) -> None:
         self._set(request, self._paces[request])
 

@@ -95,6 +95,10 @@ class StallingEngine(ContinuousEngine):
         self._waits.clear()
         super()._settle(now)
 
+    def _let_go(self, request: Request) -> None:
+        super()._let_go(request)
+        self._joined.pop(request, None)
+
     def _prefilled(self, request: Request, now: float) -> None:
         super()._prefilled(request, now)
         if request in self.running:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from servesim.cluster.deployment import Deployment
 from servesim.cost.speculative import SpeculativeStepTime
 from servesim.cost.step_time import StepTime
-from servesim.engine.log import COMPLETED, GAP_FIELDS, REASONS, REQUEST_FIELDS, STATUSES, STEP_FIELDS
+from servesim.engine.log import COMPLETED, DROPPED, GAP_FIELDS, REASONS, REQUEST_FIELDS, STATUSES, STEP_FIELDS
 from servesim.results.arrow import INDEX, WORD
 
 Floats = NDArray[np.float64]
@@ -40,6 +40,7 @@ REQUESTS = pa.schema(
         ("ttft_s", pa.float64()),
         ("tpot_s", pa.float64()),
         ("e2e_s", pa.float64()),
+        ("ended_s", pa.float64()),
         *((f"{part}_s", pa.float64()) for part in PARTS),
         ("preemptions", pa.int64()),
         ("cached_tokens", pa.int64()),
@@ -87,13 +88,15 @@ def request_columns(rows: Floats) -> Columns:
     What a request waited in the client, from being due to being sent, is no part of its latencies. TTFT is
     from sending to the first token, E2E to the last; TPOT = (E2E - TTFT) / (tokens - 1) for more
     than one token, as ``vllm bench serve`` defines them. E2E and TPOT are null unless the request
-    completed. The decode part is what the others leave of E2E.
+    completed. The decode part is what the others leave of E2E. A request ends when its last token leaves,
+    when it is turned away or when its client hangs up; one that was cut has no end.
     """
     raw = dict(zip(REQUEST_FIELDS, rows, strict=True))
     raw["client_queue_s"] = raw["sent_s"] - raw["due_s"]
     raw["routing_s"] = raw["arrived_s"] - raw["sent_s"]
     ttft = raw["first_token_s"] - raw["sent_s"]
     e2e = np.where(raw["status"] == COMPLETED, raw["finished_s"] - raw["sent_s"], np.nan)
+    ended = np.where(raw["status"] == DROPPED, raw["arrived_s"], raw["finished_s"])
     further = raw["generated"] - 1
     tpot = np.divide(e2e - ttft, further, out=np.full_like(e2e, np.nan), where=further > 0)
     parts = {f"{part}_s": raw[f"{part}_s"] for part in PARTS if f"{part}_s" in raw}
@@ -105,6 +108,7 @@ def request_columns(rows: Floats) -> Columns:
         "ttft_s": ttft,
         "tpot_s": tpot,
         "e2e_s": e2e,
+        "ended_s": ended,
         **parts,
         "decode_s": rest,
     }

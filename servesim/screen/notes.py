@@ -7,6 +7,7 @@ from typing import Any
 
 from servesim.screen.basis import basis, largest
 from servesim.screen.figures import counted, number
+from servesim.screen.patience import failures
 
 #: Times the 99th percentile of E2E that requests must have come for, so that ramp and drain weigh little.
 LONG_ENOUGH = 10
@@ -157,10 +158,8 @@ def _on_the_requests(summary: Mapping[str, Any]) -> Iterator[str]:
         yield "no request arrived in this run"
     if accounting["warmup"]:
         yield f"{counted(accounting['warmup'], 'warm-up request')} before, left out of all figures"
+    yield from failures(summary)
     longest = min(pool["max_model_len"] for pool in summary["memory"].values())
-    words = {"prompt_too_long": f"the prompt leaves no room for output in max_model_len ({longest:,} tokens)"}
-    for reason, count in accounting["dropped"].items():
-        yield f"{counted(count, 'request')} dropped: {words[reason]}"
     yield from _on_the_sessions(summary.get("sessions"))
     counts = {
         "output": (accounting["length_capped"], f" cut at max_model_len ({longest:,} tokens)"),

@@ -16,6 +16,7 @@ from servesim.screen.dialect import dialect, dialect_definitions, dialect_title
 from servesim.screen.figures import counted, dollars, number, percent, typed
 from servesim.screen.hardware import cluster, gpus, prices
 from servesim.screen.notes import notes
+from servesim.screen.patience import retried, terms
 from servesim.screen.words import energy, formats, goodput, memory_table
 
 _PERCENTILES = ("p50", "p90", "p95", "p99")
@@ -25,7 +26,7 @@ _LATENCIES = (
     ("ITL (ms)", "itl_s", 1e3),
     ("E2E (s)", "e2e_s", 1.0),
 )
-_CLIENT_QUEUE = ("client queue (s)", "client_queue_s", 1.0)
+_HELD = (("client queue (s)", "client_queue_s", 1.0), ("E2E from due (s)", "user_e2e_s", 1.0))
 _RATES = (
     ("requests/s", "requests_per_s"),
     ("input tokens/s", "input_tokens_per_s"),
@@ -134,8 +135,7 @@ def _speculation(told: Mapping[str, Any]) -> str:
 def _traffic(summary: Mapping[str, Any]) -> str:
     """Tell what was asked, whatever became of it."""
     traffic, workload = summary["traffic"], summary["scenario"]["workload"]
-    most = summary["scenario"]["client"]["max_concurrency"]
-    limit = "" if most is None else f", {most:,} unanswered at the most"
+    limit = terms(summary["scenario"])
     # a rate that follows the answers is not offered
     users = "concurrency" in workload.get("arrivals", {}) or workload["kind"] == "sessions"
     rate = number(traffic["offered_per_s"])
@@ -188,7 +188,8 @@ def _accounting(accounting: Mapping[str, Any]) -> str:
     rest = " + ".join(f"{accounting[end]:,} {end.replace('_', ' ')}" for end in ends)
     state = "clean" if accounting["clean"] else "NOT CLEAN"
     sent, completed = f"{accounting['injected']:,} injected", f"{accounting['completed']:,} completed"
-    return f"{state}: {sent} = {completed} + {dropped:,} dropped + {rest}"
+    balance = f"{state}: {sent} = {completed} + {dropped:,} dropped + {rest}"
+    return f"{balance}\n{retried(accounting)}" if accounting["retries"] else balance
 
 
 def _sessions(sessions: Mapping[str, Any]) -> str:
@@ -218,7 +219,7 @@ def _prefix_cache(summary: Mapping[str, Any]) -> str:
 def _latency(latency: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     table = _columns("", "n", "mean", *_PERCENTILES, "max")
     held = (latency["client_queue_s"]["max"] or 0.0) > 0.0
-    for label, name, scale in (*_LATENCIES, _CLIENT_QUEUE) if held else _LATENCIES:
+    for label, name, scale in (*_LATENCIES, *_HELD) if held else _LATENCIES:
         row = latency[name]
         figures = (row[key] for key in ("mean", *_PERCENTILES, "max"))
         table.add_row(label, f"{row['n']:,}", *(number(value, scale) for value in figures))

@@ -281,6 +281,28 @@ def with_client(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
     return drawn
 
 
+def hanging_up(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
+    """Return the drawing of the same cases with clients that hang up on a good part of their requests."""
+
+    def drawn(random: Random) -> Case:
+        case = draw(random)
+        sending = case.sending
+        if random.random() < 0.5:
+            sending = replace(draw_sending(random, 0.05), origins=sending.origins)
+        case = replace(case, sending=sending)
+        lasted_s = sorted(job.finished_s - job.sent_s for job in case.simulate().finished) or [1.0]
+        limits_s = [random.choice(lasted_s) * random.choice((0.1, 0.4, 0.7, 0.95)) for _ in range(2)]
+        which = random.choice((1, 2, 3))
+        timeout_s, ttft_timeout_s = (
+            max(limit_s, sending.api_time_s + 1e-3) if which & bit else inf
+            for limit_s, bit in zip(limits_s, (1, 2), strict=True)
+        )
+        sending = replace(sending, timeout_s=timeout_s, ttft_timeout_s=ttft_timeout_s)
+        return replace(case, sending=sending)
+
+    return drawn
+
+
 def draw_origins(random: Random, requests: tuple[Sent, ...]) -> tuple[Origin, ...]:
     """Draw what prompts have in common: system prompts and conversations, or blocks of a trace."""
     origins = _conversations if random.random() < 0.6 else _branches
@@ -356,6 +378,7 @@ SHARING = {kind: with_origins(DRAWS[kind]) for kind in ("continuous", "disaggreg
 
 WITH_CLIENT = {kind: with_client(draw) for kind, draw in DRAWS.items()}
 
+HANGING_UP = {kind: hanging_up(SHARING.get(kind, draw)) for kind, draw in DRAWS.items()}
 
 ORDERS: tuple[QueueOrder, ...] = (
     ShortestFirst(),
@@ -432,4 +455,13 @@ SPECULATING = {
     "disaggregated": with_speculation(draw_disaggregated),
     "in order": with_speculation(in_order(draw_continuous, ORDERS[:5])),
     "thrown out": with_speculation(IN_ORDER["thrown out"]),
+}
+
+#: Queue orders and prefill policies beside clients that hang up.
+HANGING_UP_IN_ORDER = {
+    "drafts": hanging_up(SPECULATING["continuous, shared prompts"]),
+    "drafts, two pools": hanging_up(SPECULATING["disaggregated"]),
+    "in order": hanging_up(IN_ORDER["sharing"]),
+    "thrown out": hanging_up(IN_ORDER["thrown out, sharing"]),
+    "in phases": hanging_up(IN_PHASES["in order"]),
 }

@@ -9,7 +9,7 @@ from math import isclose, isnan
 import pytest
 
 from servesim.engine.continuous import Continuous
-from servesim.engine.log import COMPLETED, DROPPED, QUEUED, RUNNING
+from servesim.engine.log import COMPLETED, DROPPED, QUEUED, RUNNING, TIMED_OUT
 from tests.oracle import cluster
 from tests.oracle.job import Job
 from tests.oracle.step import Step
@@ -18,7 +18,6 @@ from tests.serving import Row, Run, end_s
 RELATIVE = 1e-9
 
 COUNTS = ("sequences", "decodes", "prefill_tokens", "waiting", "preempted")
-MOMENTS = ("first_token_s", "finished_s")
 PARTS = ("queue_s", "prefill_s", "preempted_s", "transfer_s", "decode_queue_s")
 
 
@@ -68,11 +67,18 @@ def _assert_same_request(row: Row, job: Job) -> None:
     assert (row["generated"], row["preemptions"]) == (job.generated, job.preemptions), (row, job)
     assert row["cached_tokens"] == job.cached_tokens, (row, job)
     assert (row["replica"], row["prefill_replica"]) == (job.replica, job.prefill_replica)
-    unfinished = QUEUED if isnan(job.scheduled_s) else RUNNING
-    assert row["status"] == (unfinished if isnan(job.finished_s) else COMPLETED)
+    assert row["status"] == _status(job), (row, job)
     clock_s = job.arrived_s if isnan(job.scheduled_s) else max(job.scheduled_s, *job.token_times, 0.0)
-    for name in MOMENTS + PARTS:
+    for name in ("first_token_s", *PARTS):
         assert same(row[name], getattr(job, name), clock_s), (name, row[name], job)
+    assert same(row["finished_s"], job.hung_up_s if job.given_up else job.finished_s), (row, job)
+
+
+def _status(job: Job) -> int:
+    if job.given_up:
+        return TIMED_OUT
+    unfinished = QUEUED if isnan(job.scheduled_s) else RUNNING
+    return unfinished if isnan(job.finished_s) else COMPLETED
 
 
 def queries_of(run: Run) -> int:
@@ -133,9 +139,12 @@ def _assert_same_gaps(got: Run, want: cluster.Run) -> None:
         for _ in range(int(row["decodes"] - (0 if number else row["stalled"])))
     ]
     gaps = steps + [row["gap_s"] for row in got.gaps for _ in range(int(row["sequences"]))]
-    expected = [later - earlier for job in want.taken for earlier, later in pairwise(job.token_times)]
-    assert len(gaps) == len(expected)
-    tokens = sum(max(job.generated - 1, 0) for job in want.taken)
-    assert len(gaps) == tokens if queries == 1 else len(gaps) <= tokens
+    emitted = [job.token_times + job.unheard for job in want.taken]
+    expected = [later - earlier for times in emitted for earlier, later in pairwise(times)]
+    assert len(gaps) == len(expected) == sum(max(len(times) - 1, 0) for times in emitted)
+    if queries == 1:
+        assert [job.generated for job in want.taken] == [len(job.token_times) for job in want.taken]
+    else:
+        assert len(gaps) <= sum(max(job.generated - 1, 0) + len(job.unheard) for job in want.taken)
     clock_s = max((time_s for job in want.taken for time_s in job.token_times), default=0.0)
     assert all(same(a, b, clock_s) for a, b in zip(sorted(gaps), sorted(expected), strict=True))

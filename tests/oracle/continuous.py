@@ -78,6 +78,8 @@ class Continuous:
         self.waiting: list[Job] = []
         self.running: list[Job] = []
         self.scheduled: list[tuple[Job, int]] = []
+        self.leaving: list[Job] = []
+        """Those given up during the step under way, whose blocks are freed when it ends."""
         self.steps: list[Step] = []
         self.preempted = 0
         """Preemptions since the last step began."""
@@ -113,7 +115,12 @@ class Continuous:
 
     def end_step(self, now: float) -> None:
         """Every scheduled request has computed its tokens; who reached its target emits one."""
+        for job in self.leaving:
+            self.let_go(job, now)
+        self.leaving = []
         for job, tokens in self.scheduled:
+            if job.given_up:
+                continue
             if job.draft is not None:
                 self.verified(job, job.draft, now)
                 continue
@@ -121,6 +128,32 @@ class Continuous:
             if job.computed == self.target(job):
                 self.reached_target(job, now)
         self.scheduled = []
+
+    def let_go(self, job: Job, now: float) -> None:
+        """End a request that was given up in the step that ends, and free its blocks."""
+        if job in self.running:
+            if job.draft is None:
+                job.computed += dict(self.scheduled).get(job, 0)
+            elif job in dict(self.scheduled):
+                job.draft.done += 1
+                job.computed = job.draft.whole
+            if job.streaming and job in dict(self.scheduled):
+                job.unheard.append(now)
+                self.order.decoded(job)
+            self.running.remove(job)
+            self.fill(job)
+        self.pool.give_back(job.blocks)
+        self.forget_own(job)
+        job.blocks = []
+
+    def give_up(self, job: Job, now: float) -> None:
+        """Take a waiting request out of the queue; a running one stays to the end of the step under way."""
+        if job in self.running:
+            self.leaving.append(job)
+        if job in self.waiting:
+            self.waiting.remove(job)
+            self.order.gone(job, self.waiting)
+            self.wake(now)
 
     def target(self, job: Job) -> int:
         """Return the tokens to compute before the next one is emitted."""

@@ -63,6 +63,10 @@ class Job:
     scheduled_s: float = nan
     prefilled_s: float = nan
     finished_s: float = nan
+    hung_up_s: float = nan
+    """Until when its client has waited."""
+    unheard: list[float] = field(default_factory=list)
+    """When tokens were emitted that its client did not wait for."""
     paused_s: float | None = None
     """When it was preempted, or had its last token if it decoded; until it has recovered."""
     landed_s: float | None = None
@@ -73,6 +77,11 @@ class Job:
     preempted_s: float = 0.0
     transfer_s: float = 0.0
     decode_queue_s: float = 0.0
+
+    @property
+    def given_up(self) -> bool:
+        """Whether its client has hung up."""
+        return not isnan(self.hung_up_s)
 
     @property
     def own_key(self) -> tuple[str, int]:

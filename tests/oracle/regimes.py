@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
+from math import isnan
 
 from tests.costs import AffineStepTime
 from tests.oracle.cases import Case, DisaggregatedCase
@@ -136,3 +137,17 @@ def _disaggregation(case: DisaggregatedCase, run: Run, prefill: list[list[Step]]
             "ties": int(run.ties > 0),
         }
     )
+
+
+def hanging_up_regimes(run: Run) -> Counter[str]:
+    """Return what requests were doing when their clients hung up."""
+    counts: Counter[str] = Counter()
+    for job in run.hung_up:
+        handed_over = -1 not in (job.prefill_replica, job.replica)
+        if isnan(job.scheduled_s):
+            counts["waiting"] += 1
+        elif handed_over and (job.landed_s is not None or not job.transfer_s):
+            counts["between the pools"] += 1
+        else:
+            counts["decoding" if job.generated else "prefilling"] += 1
+    return counts

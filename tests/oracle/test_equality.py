@@ -9,12 +9,12 @@ import pytest
 from hypothesis import assume, given, settings, target
 from hypothesis import strategies as st
 
-from tests.oracle.cases import DRAWS, SHARING, SPECULATING, WITH_CLIENT, Case
+from tests.oracle.cases import DRAWS, HANGING_UP, SHARING, SPECULATING, WITH_CLIENT, Case
 from tests.oracle.client import EARLY_S
 from tests.oracle.cluster import Run
 from tests.oracle.compare import assert_blocks_returned, assert_equal
 from tests.oracle.leap import leap
-from tests.oracle.regimes import regimes, sharing_regimes
+from tests.oracle.regimes import hanging_up_regimes, regimes, sharing_regimes
 
 SEEDS = range(300)
 
@@ -226,6 +226,23 @@ def test_random_speculation(kind: str) -> None:
         assume(not run.ties)
 
     differ_nowhere()
+
+
+@pytest.mark.parametrize("kind", HANGING_UP)
+def test_those_who_hang_up_are_the_same_to_both(kind: str) -> None:
+    """Whatever a request is doing at the time; from then on its blocks and its place serve others."""
+    reached: Counter[str] = Counter()
+    for seed in range(200):
+        run = hold_equal(HANGING_UP[kind](Random(seed)))
+        reached["ties"] += run.ties > 0
+        if not run.ties:
+            reached += hanging_up_regimes(run)
+    floors = {"waiting": 100, "prefilling": 100, "decoding": 100}
+    if kind == "disaggregated":
+        floors |= {"between the pools": 100}
+    missed = {name: reached[name] for name, floor in floors.items() if reached[name] < floor}
+    assert not missed, reached
+    assert reached["ties"] < 80, reached
 
 
 @pytest.mark.slow

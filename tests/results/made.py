@@ -124,6 +124,7 @@ def facts(injected: int, **known: Any) -> Facts:
     plain = {
         "warmup": 0,
         "held_due_s": (),
+        "retries_pending": 0,
         "not_sent": 0,
         "length_capped": 0,
         "zero_output_rows": 0,
