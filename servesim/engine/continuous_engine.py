@@ -81,7 +81,8 @@ class ContinuousEngine:
         self.waiting.append(request)
         if not self._leap.steps:
             return max(now, request.arrived_s)
-        could_join = self._leap.steps > 1 and self._admissible(self.waiting, request, self._beside())
+        beside = self.decodes.count * self._queries
+        could_join = self._leap.steps > 1 and self._admissible(self.waiting, request, beside)
         return self._leap.cut(now) if could_join else None
 
     def boundary(self, now: float) -> float | None:
@@ -191,7 +192,7 @@ class ContinuousEngine:
     def _admit(self, now: float) -> None:
         """Admit waiting requests in order while slots, token budget and blocks last."""
         if self.waiting:
-            self._admit_from(self.waiting, now, self._beside())
+            self._admit_from(self.waiting, now, self.decodes.count * self._queries)
 
     def _admit_from(self, queue: Queue, now: float, beside: int) -> None:
         running, kv, budget = self.running, self.kv, self.token_budget - beside
@@ -230,8 +231,11 @@ class ContinuousEngine:
 
     def _plan_mixed(self, now: float, count: int, read: float) -> float:
         """Plan one step of so many decodes, which read so many KV tokens, beside the prefill chunks."""
-        context, pairs = (read, read) if self._queries == 1 else self._attended(count, read)
-        chunks, tokens = [], 0
+        emitted: float = count
+        chunks, tokens, context, pairs = [], 0, read, read
+        if self._queries > 1 and count:
+            context, pairs = self._attended(count, read)
+            emitted = self.decodes.growth()
         for request, new in self._chunks:
             cached = request.computed
             chunks.append((new, cached))
@@ -239,14 +243,18 @@ class ContinuousEngine:
             context += cached + new
             pairs += new * cached + new * (new + 1) // 2
         first_s = self.step_time.mixed(count, read, chunks)
-        emitted = self.decodes.growth() if count else 0
         self._note(now, first_s, 0.0, count + len(chunks), count, tokens, context, pairs, emitted)
         return self._leap.begin_one(now, first_s)
 
     def _plan_leap(self, now: float) -> float:
         """Plan as many decode steps as pass before a finish, a block shortage or a segment's end."""
         decodes = self.decodes
-        count, context, growth = decodes.count, decodes.context(), decodes.growth()
+        count, context = decodes.count, decodes.context()
+        growth: float = count
+        read = pairs = context
+        if self._queries > 1:
+            growth = decodes.growth()
+            read, pairs = self._attended(count, context)
         base_s, slope_s, limit = self.step_time.decode(count, context)
         steps = 1 if self._preempted else decodes.steps_to_finish()
         if limit != inf:
@@ -254,7 +262,6 @@ class ContinuousEngine:
         if steps > 1:
             steps = 1 + decodes.steps_that_fit(self.kv.free, steps - 1)
         first_s, increment_s = base_s + slope_s * context, slope_s * growth
-        read, pairs = (context, context) if self._queries == 1 else self._attended(count, context)
         self._note(now, first_s, increment_s, count, count, 0, read, pairs, growth)
         return self._leap.begin(now, steps, first_s, increment_s)
 
