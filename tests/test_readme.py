@@ -151,6 +151,7 @@ def test_every_option_is_told() -> None:
         "gpu",
         "scheduler",
         "scheduler/queue_order",
+        "scheduler/speculation",
         "router",
         "admission",
         "client",
