@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 import plotly.graph_objects as go
 
 from experiments.one_user.roofline import figure as steps_on_the_roofline
+from experiments.prefix_reuse.figure import figure as what_hits_are_worth
 from servesim.report.frontier.page import Drawing, Sweep
 from servesim.report.frontier.points import short_names, written
-from servesim.report.metrics import COST, GOODPUT_PER_GPU, INTERACTIVITY, OUTPUT, Metric, metric
+from servesim.report.metrics import COST, GOODPUT, GOODPUT_PER_GPU, INTERACTIVITY, OUTPUT, Metric, metric
 from servesim.report.theme import plain
 
 _GOODPUT, _MET = GOODPUT_PER_GPU.column, "goodput.attainment"
+_HITS = "prefill.hit_rate"
 _TTFT, _TPOT, _SEEN = "latency.ttft_s.p99", "latency.tpot_s.p99", INTERACTIVITY.column
 _LIGHT = "fairness.tenants.light.ttft_s.p99"
 _TITLE = {"font": {"size": 14}, "x": 0.02, "xanchor": "left", "y": 0.98, "yanchor": "top"}
@@ -118,6 +120,18 @@ STUDIES = (
         (OUTPUT.column, _SEEN, "latency.tpot_s.p50", "latency.itl_s.p99", COST.column),
         _front(INTERACTIVITY, OUTPUT),
         difference=OUTPUT.column,
+    ),
+    Study(
+        "prefix_reuse",
+        (_HITS, "latency.ttft_s.mean", _TTFT, GOODPUT.column, COST.column),
+        what_hits_are_worth,
+        difference=COST.column,
+    ),
+    Study(
+        "agentic",
+        (_HITS, _TTFT, _SEEN, _MET, GOODPUT.column, COST.column),
+        _over_load(COST.column),
+        difference=COST.column,
     ),
     Study(
         "kv_wall",
