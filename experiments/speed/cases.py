@@ -88,4 +88,23 @@ CASES = (
         0.80,
         (*_ONE, "workload/lengths=conversation"),
     ),
+    Case(
+        "shared",
+        "512 in, half of it one of 8 system prompts / 256 out, prefix caching, 80% load",
+        0.80,
+        (
+            *_ONE,
+            "workload=sessions",
+            "workload/turns=fixed",
+            "workload.turns.count=1",
+            *_fixed(256, 256),
+            "workload.system_prompt_tokens=256",
+        ),
+    ),
+    Case(
+        "drafts",
+        "512 in / 256 out, n-gram drafts of 4 tokens, 80% load",
+        0.80,
+        (*_SHORT, "scheduler/speculation=ngram", "scheduler.max_num_seqs=512"),
+    ),
 )
