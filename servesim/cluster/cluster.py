@@ -13,6 +13,7 @@ from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.group import Group
 from servesim.cluster.router import Router
 from servesim.cluster.transfer import Links
+from servesim.cost.memory import GIB
 from servesim.engine.clock import EARLY_S, Clock, StalledError
 from servesim.engine.continuous import Continuous
 from servesim.engine.continuous_engine import ContinuousEngine
@@ -28,6 +29,7 @@ from servesim.engine.log import (
     request_row,
 )
 from servesim.engine.static import Static, StaticEngine
+from servesim.engine.swap_space import Swaps, SwapSpace
 from servesim.streams import Streams
 from servesim.workload.request import Request
 
@@ -46,6 +48,7 @@ class Cluster(ABC):
         self._open: dict[Request, None] = {}
         self.injected = 0
         self.length_capped = 0
+        self.swaps = Swaps()
         #: told of each request that leaves, finished or dropped (a client that waits for answers listens)
         self.on_leave: Callable[[Request], None] | None = None
 
@@ -80,6 +83,7 @@ class Cluster(ABC):
         for rows in (self._log.requests, self._log.steps, self._log.gaps):
             del rows[:]
         self.injected = self.length_capped = 0
+        self.swaps.forget()
         self.on_leave = None
 
     def halt(self, now: float) -> None:
@@ -95,6 +99,15 @@ class Cluster(ABC):
         self._log.requests.frombytes(request_row(request, status, reason))
         if self.on_leave is not None:
             self.on_leave(request)
+
+    def _swap_space(self, scheduler: Continuous, pool: Deployment) -> SwapSpace | None:
+        """Return the host memory of one replica for swapped KV; None where the preempted are recomputed."""
+        if scheduler.preemption_mode == "recompute":
+            return None
+        block_bytes = pool.sheet.block_bytes
+        blocks = int(scheduler.swap_space * GIB // block_bytes)
+        block_s = block_bytes / (scheduler.pcie_efficiency * pool.gpu.pcie_bytes_per_s)
+        return SwapSpace(blocks, scheduler.block_size, block_s, self.swaps)
 
     @property
     @abstractmethod
@@ -123,7 +136,15 @@ class PooledCluster(Cluster):
         def engine(index: int) -> StaticEngine | ContinuousEngine:
             if isinstance(scheduler, Static):
                 return StaticEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
-            return ContinuousEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
+            return ContinuousEngine(
+                index,
+                scheduler,
+                pool.step_time,
+                pool.kv_blocks,
+                log,
+                self._finished,
+                self._swap_space(scheduler, pool),
+            )
 
         self._group = Group(clock, pool, router, streams.stream("router"), engine)
 
@@ -174,11 +195,19 @@ class DisaggregatedCluster(Cluster):
                 self._finished_at_prefill,
                 scheduler.first_token,
                 self._hand_over,
+                self._swap_space(scheduler, prefill),
             )
 
         def decode_engine(index: int) -> DecodeEngine:
             return DecodeEngine(
-                index, scheduler, decode.step_time, decode.kv_blocks, log, self._finished, self._transfer
+                index,
+                scheduler,
+                decode.step_time,
+                decode.kv_blocks,
+                log,
+                self._finished,
+                self._transfer,
+                self._swap_space(scheduler, decode),
             )
 
         self._prefill = Group(clock, prefill, router, streams.stream("router"), prefill_engine)

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from servesim.check import quantity
+from servesim.check import LEAST_FACTOR, quantity
 from servesim.workload.lengths import MOST_TOKENS
 
 #: A thousand times what engines run with. The memory that step times take grows with these numbers.
 MOST_SEQUENCES = 1_000_000
 MOST_BLOCKS = 1_000_000_000
+#: A thousand times the memory of a large host.
+MOST_GIB = 1e7
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,10 @@ class Continuous:
     and later recomputed (Yu et al., Orca, OSDI 2022; Kwon et al., vLLM, SOSP 2023; Agrawal et al.,
     Sarathi-Serve, OSDI 2024). With ``enable_prefix_caching`` it recomputes only what is not left of its KV
     in blocks that nobody has taken since.
+
+    With ``preemption_mode=swap`` the KV of a preempted request goes to the host, ``swap_space`` GiB of which
+    each GPU has, and comes back with it (vLLM V0's ``--preemption-mode`` and ``--swap-space``; V1 always
+    recomputes). ``pcie_efficiency`` is the share of PCIe's line rate that such copies get.
     """
 
     max_num_seqs: int = quantity("sequences", at_least=1, at_most=MOST_SEQUENCES, default=1024)
@@ -34,6 +40,9 @@ class Continuous:
     kv_cache_dtype: Literal["auto", "bf16", "fp8"] = quantity(default="auto")
     max_model_len: int | Literal["auto"] = quantity("tokens", at_least=2, at_most=MOST_TOKENS, default="auto")
     num_gpu_blocks_override: int | None = quantity("blocks", at_least=1, at_most=MOST_BLOCKS, default=None)
+    preemption_mode: Literal["recompute", "swap"] = quantity(default="recompute")
+    swap_space: float = quantity("GiB of host memory per GPU", at_least=0, at_most=MOST_GIB, default=4.0)
+    pcie_efficiency: float = quantity("share of line rate", at_least=LEAST_FACTOR, at_most=1, default=0.8)
 
     hints: ClassVar[Mapping[str, str]] = {
         "batch_size": "continuous batching has max_num_seqs instead",

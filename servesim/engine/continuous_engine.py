@@ -18,6 +18,7 @@ from servesim.engine.decodes import Decodes
 from servesim.engine.kv_cache import KvCache
 from servesim.engine.leap import Leap
 from servesim.engine.log import KV_BLOCKS_LAST, STEPS, Log, pack_gap, pack_step
+from servesim.engine.swap_space import SwapSpace
 from servesim.workload.request import Request
 
 
@@ -31,6 +32,7 @@ class ContinuousEngine:
         kv_blocks: KV blocks of the replica.
         log: where steps and torn gaps between tokens are written.
         finished: called with each request at its last token.
+        swap: host memory for the KV of who is preempted; without it, that is recomputed.
     """
 
     def __init__(
@@ -41,13 +43,15 @@ class ContinuousEngine:
         kv_blocks: int,
         log: Log,
         finished: Callable[[Request], None],
+        swap: SwapSpace | None = None,
     ) -> None:
         self.replica = replica
         self.max_num_seqs = scheduler.max_num_seqs
         self.token_budget = scheduler.max_num_batched_tokens
         self.chunked = scheduler.enable_chunked_prefill
         self.step_time = step_time
-        self.kv = KvCache(kv_blocks, scheduler.block_size, caches=scheduler.enable_prefix_caching)
+        caches = scheduler.enable_prefix_caching
+        self.kv = KvCache(kv_blocks, scheduler.block_size, caches=caches, swap=swap)
         self.waiting: deque[Request] = deque()
         #: in order of admission; a dict is an ordered set whose last member pops in O(1)
         self.running: dict[Request, None] = {}
@@ -191,6 +195,8 @@ class ContinuousEngine:
             context += cached + new
             pairs += new * cached + new * (new + 1) // 2
         first_s = self.step_time.mixed(count, read, chunks)
+        if self.kv.swap is not None:
+            first_s += self.kv.swap.wait_s()
         self._note(now, first_s, 0.0, count + len(chunks), tokens, context, pairs)
         return self._leap.begin_one(now, first_s)
 
@@ -205,6 +211,8 @@ class ContinuousEngine:
         if steps > 1:
             steps = 1 + decodes.steps_that_fit(self.kv.free, steps - 1)
         first_s, increment_s = base_s + slope_s * context, slope_s * count
+        if self._preempted and self.kv.swap is not None:
+            first_s += self.kv.swap.wait_s()
         self._note(now, first_s, increment_s, count, 0, context, context)
         return self._leap.begin(now, steps, first_s, increment_s)
 

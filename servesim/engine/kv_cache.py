@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from servesim.engine.prefix_cache import PrefixCache
+from servesim.engine.swap_space import SwapSpace
 from servesim.workload.request import Request
 
 
@@ -16,14 +17,25 @@ class KvCache:
         block_size: tokens of a block.
         caches: whether content is found again (``enable_prefix_caching``).
         shares: whether by other requests, too.
+        swap: host memory for what preempted requests lose, where there is any.
     """
 
-    __slots__ = ("_caches", "_prefixes", "block_size", "blocks", "free")
+    __slots__ = ("_caches", "_found", "_prefixes", "block_size", "blocks", "free", "swap")
 
-    def __init__(self, blocks: int, block_size: int, *, caches: bool, shares: bool = True) -> None:
+    def __init__(
+        self,
+        blocks: int,
+        block_size: int,
+        *,
+        caches: bool,
+        shares: bool = True,
+        swap: SwapSpace | None = None,
+    ) -> None:
         self.blocks = self.free = blocks
         self.block_size = block_size
+        self.swap = swap
         self._caches = caches
+        self._found = 0  # blocks of the request that was looked for last
         self._prefixes = PrefixCache(blocks, block_size, shares=shares)
 
     def short(self, request: Request, tokens: int) -> int:
@@ -31,15 +43,18 @@ class KvCache:
         return -(-(request.computed + tokens) // self.block_size) - request.blocks
 
     def find(self, request: Request) -> bool:
-        """Let a waiting request begin behind what is in the cache; say whether anything of it may be.
+        """Let a waiting request begin behind what is in the cache or swapped out; say whether any may be.
 
         Its blocks that others hold count as its own, so that :meth:`short` tells those it needs beside.
         """
-        if not self._caches or not self._prefixes.may_find(request):
-            return False
-        found, idle = self._prefixes.find(request, self.free)
-        request.computed = found * self.block_size
-        request.blocks = found - idle
+        if not (self._caches and self._prefixes.may_find(request)):
+            if request.swapped:
+                self._found = 0
+                request.computed = request.swapped
+            return request.swapped > 0
+        self._found, idle = self._prefixes.find(request, self.free)
+        request.computed = max(self._found * self.block_size, request.swapped)
+        request.blocks = self._found - idle
         return True
 
     def cached_tokens(self, request: Request, free: int) -> int:
@@ -50,8 +65,11 @@ class KvCache:
 
     def hold(self, request: Request) -> None:
         """Let a request that begins behind what it found hold that, and be found itself."""
-        self._prefixes.hold(request, request.computed // self.block_size)
-        request.cached_tokens += request.computed
+        if self._caches:
+            self._prefixes.hold(request, self._found)
+            request.cached_tokens += self._found * self.block_size
+        if request.swapped and self.swap is not None:
+            self.swap.give_back(request, self._found)
 
     def name(self, request: Request) -> None:
         """Let others find the prompt of a request, all of it being computed or about to be."""
@@ -70,6 +88,8 @@ class KvCache:
 
     def lose(self, request: Request) -> None:
         """Take the blocks of all that is computed from a request that will come back."""
+        if self.swap is not None:
+            self.swap.take(request)
         if self._caches:
             if request not in self._prefixes.holds:
                 self._prefixes.hold(request, 0)

@@ -23,6 +23,7 @@ class Request:
         generated: tokens emitted so far.
         computed: tokens whose KV is in the cache.
         blocks: KV blocks held.
+        swapped: tokens whose KV the host holds since it was preempted.
         cached_tokens: tokens whose KV it found in the cache when it was scheduled, all times together.
         anchor: while decoding, the engine's step count minus the tokens computed (a constant).
         paused_s: when it was preempted, until it has recovered; else None.
@@ -57,6 +58,7 @@ class Request:
         "queue_s",
         "replica",
         "sent_s",
+        "swapped",
         "transfer_s",
     )
 
@@ -72,6 +74,7 @@ class Request:
         self.generated = 0
         self.computed = 0
         self.blocks = 0
+        self.swapped = 0
         self.cached_tokens = 0
         self.anchor = 0
         self.preemptions = 0

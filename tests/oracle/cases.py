@@ -330,6 +330,26 @@ def _shifted(random: Random, requests: tuple[Sent, ...]) -> tuple[Sent, ...]:
     return tuple((sent_s, random.choice(few), outputs) for sent_s, _, outputs in requests)
 
 
+def with_swapping(draw: Callable[[Random], AnyCase]) -> Callable[[Random], AnyCase]:
+    """Return the drawing of the same cases with host memory, ample, tight or none, for who is preempted."""
+
+    def drawn(random: Random) -> AnyCase:
+        case = draw(random)
+        fewest = min(case.capacities)
+        step_s = random.choice((0.0, 1e-3, 0.1))
+        case.limits["swap_blocks"] = random.choice((0, 1, fewest // 4, fewest // 2, fewest, 100 * fewest))
+        case.limits["swap_block_s"] = step_s * random.uniform(0.1, 1.0)
+        return case
+
+    return drawn
+
+
 SHARING = {kind: with_origins(DRAWS[kind]) for kind in ("continuous", "disaggregated")}
+
+SWAPPING: dict[str, Callable[[Random], Case]] = {
+    "continuous": with_swapping(draw_continuous),
+    "disaggregated": with_swapping(draw_disaggregated),
+    "sharing": with_swapping(SHARING["continuous"]),
+}
 
 WITH_CLIENT = {kind: with_client(draw) for kind, draw in DRAWS.items()}

@@ -29,6 +29,8 @@ class Continuous:
         max_num_batched_tokens: int,
         enable_chunked_prefill: bool = True,
         enable_prefix_caching: bool = True,
+        swap_blocks: int = 0,
+        swap_block_s: float = 0.0,
     ) -> None:
         self.index = index
         self.step_time = step_time
@@ -39,6 +41,9 @@ class Continuous:
         self.max_num_batched_tokens = max_num_batched_tokens
         self.enable_chunked_prefill = enable_chunked_prefill
         self.enable_prefix_caching = enable_prefix_caching
+        self.swap_blocks = swap_blocks
+        """KV blocks that the host has room for; a copy of one lasts ``swap_block_s``."""
+        self.swap_block_s = swap_block_s
 
         self.boundary_s = inf
         self.pool = Pool(kv_blocks)
@@ -48,6 +53,10 @@ class Continuous:
         self.steps: list[Step] = []
         self.preempted = 0
         """Preemptions since the last step began."""
+        self.copied = 0
+        """Blocks copied between GPU and host since then."""
+        self.swaps: list[tuple[int, int]] = []
+        """Blocks copied out and back, of each request that went to the host or came from there."""
 
     @property
     def free(self) -> int:
@@ -138,7 +147,7 @@ class Continuous:
         while self.waiting and budget > 0 and len(self.running) < self.max_num_seqs:
             job = self.waiting[0]
             cached = self.look_up(job)
-            missing = self.target(job) - len(cached) * self.block_size
+            missing = self.target(job) - max(len(cached) * self.block_size, job.swapped)
             if missing > budget and not self.enable_chunked_prefill:
                 break
             tokens = min(missing, budget)
@@ -177,10 +186,30 @@ class Continuous:
         job.blocks = list(cached)
         job.computed = len(cached) * self.block_size
         job.cached_tokens += job.computed
+        if job.swapped:
+            self.swap_in(job)
+
+    def swap_in(self, job: Job) -> None:
+        """Copy back what the host holds of a request and the GPU does not."""
+        missing = max(ceil(job.swapped / self.block_size) - len(job.blocks), 0)
+        job.computed = max(job.computed, job.swapped)
+        job.swapped = 0
+        self.copied += missing
+        self.swaps.append((0, missing))
+
+    def swap_out(self, job: Job) -> None:
+        """Copy what is computed of a request to the host, where that has room for it."""
+        blocks = ceil(job.computed / self.block_size)
+        held = sum(ceil(other.swapped / self.block_size) for other in self.waiting)
+        if held + blocks <= self.swap_blocks:
+            job.swapped = job.computed
+            self.copied += blocks
+            self.swaps.append((blocks, 0))
 
     def has_room(self, job: Job, cached: list[int], tokens: int) -> bool:
         """Return whether ``tokens`` more have room: cached blocks that nobody holds are free ones."""
-        blocks = ceil(tokens / self.block_size)
+        computed = max(len(cached) * self.block_size, job.swapped)
+        blocks = ceil((computed + tokens) / self.block_size) - len(cached)
         return blocks + self.pool.idle(cached) <= self.free
 
     def blocks_needed(self, job: Job, tokens: int) -> int:
@@ -198,6 +227,7 @@ class Continuous:
     def preempt(self, job: Job, now: float) -> None:
         """Take the blocks of a running request back, and put it at the head of the queue."""
         self.running.remove(job)
+        self.swap_out(job)
         self.waiting.insert(0, job)
         self.fill(job)
         self.pool.give_back(job.blocks)
@@ -210,6 +240,8 @@ class Continuous:
         chunks = [(tokens, job.computed) for job, tokens in self.scheduled if not job.streaming]
         decode_context = sum(job.computed + 1 for job in decodes)
         duration_s = self.step_time.mixed(len(decodes), decode_context, chunks)
+        duration_s += self.copied * self.swap_block_s
+        self.copied = 0
         step = Step(
             replica=self.index,
             start_s=now,

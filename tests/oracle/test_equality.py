@@ -9,12 +9,12 @@ import pytest
 from hypothesis import assume, given, settings, target
 from hypothesis import strategies as st
 
-from tests.oracle.cases import DRAWS, SHARING, WITH_CLIENT, Case
+from tests.oracle.cases import DRAWS, SHARING, SWAPPING, WITH_CLIENT, Case
 from tests.oracle.client import EARLY_S
 from tests.oracle.cluster import Run
 from tests.oracle.compare import assert_blocks_returned, assert_equal
 from tests.oracle.leap import leap
-from tests.oracle.regimes import regimes, sharing_regimes
+from tests.oracle.regimes import regimes, sharing_regimes, swapping_regimes
 
 SEEDS = range(300)
 
@@ -181,6 +181,39 @@ def test_random_sharing(kind: str) -> None:
     def differ_nowhere(case: Case) -> None:
         run = hold_equal(case)
         target(float(sum(job.cached_tokens for job in run.finished)), label="cached tokens")
+        assume(not run.ties)
+
+    differ_nowhere()
+
+
+@pytest.mark.parametrize("kind", SWAPPING)
+def test_swapping_is_the_same_in_both(kind: str) -> None:
+    """Tight KV and a host with room for all, for some or for none; horizons in every third case."""
+    reached: Counter[str] = Counter()
+    for seed in range(200):
+        random = Random(seed)
+        case = SWAPPING[kind](random)
+        run = hold_equal(case)
+        if seed % 3 == 0 and run.steps:
+            horizon_s = random.choice(run.steps).start_s + random.choice((-1e-6, 3e-7, 1e-3))
+            cut = case.simulate(horizon_s)
+            if not cut.ties:
+                assert_equal(leap(case, horizon_s), cut)
+        reached += swapping_regimes(run)
+    floors = {"swapped out": 200, "host full": 100, "copied back": 200, "found on the GPU": 4}
+    missed = {name: reached[name] for name, floor in floors.items() if reached[name] < floor}
+    assert not missed, reached
+
+
+@pytest.mark.parametrize("kind", SWAPPING)
+def test_random_swapping(kind: str) -> None:
+    """Hypothesis looks for a case of swapping in which they differ, and for many swaps."""
+
+    @given(st.randoms(use_true_random=False).map(SWAPPING[kind]))
+    @settings(max_examples=80)
+    def differ_nowhere(case: Case) -> None:
+        run = hold_equal(case)
+        target(float(len(run.swaps)), label="swaps")
         assume(not run.ties)
 
     differ_nowhere()
