@@ -79,6 +79,7 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
         horizon_s=scenario.horizon_s,
         events=events,
         cpu_started_s=started_s,
+        swaps=cluster.swaps if getattr(scenario.scheduler, "preemption_mode", None) == "swap" else None,
     )
     summary = summarise(
         records,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from servesim.engine.log import COMPLETED, DROPPED, QUEUED, REASONS, RUNNING, TIMED_OUT
+from servesim.engine.swap_space import Swaps
 from servesim.results.records import Records
 
 
@@ -28,6 +29,7 @@ class Facts:
         horizon_s: when the run was to be cut, if at all.
         events: scheduling events of the simulator.
         cpu_started_s: ``time.process_time()`` when the run began.
+        swaps: what was swapped; None where the preempted are recomputed.
 
     """
 
@@ -42,6 +44,7 @@ class Facts:
     horizon_s: float | None
     events: int
     cpu_started_s: float
+    swaps: Swaps | None = None
 
     @property
     def client_queued(self) -> int:

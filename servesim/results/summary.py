@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from math import isfinite, nan
 from typing import Any
 
@@ -99,6 +100,7 @@ def summarise(
         "utilisation": utilisation(used, window.length_s),
         "memory": {pool.role: pool.memory() for pool in deployments},
         "transfer": transfer,
+        "swap": None if facts.swaps is None else asdict(facts.swaps),
         "cost": cost(pricing, deployments, window, delivered, judged.done if slo.asks else nan),
         "energy": energy(used, board_power, window.length_s, delivered.output_tokens),
         "calibration": calibrated(records, deployments, calibration),

@@ -78,6 +78,8 @@ def _sections(
     yield "Traffic", _traffic(summary)
     yield "Memory", _memory(summary)
     yield "Requests", _accounting(summary["accounting"])
+    if swap := summary["swap"]:
+        yield "Swap", _swap(swap)
     if section := summary.get("metrics"):
         yield "Time", _time(summary)
         yield dialect_title(section), dialect(section)
@@ -99,7 +101,9 @@ def _sections(
 
 
 def _scheduler(scenario: Mapping[str, Any]) -> str:
-    hidden = ("kind", "block_size", "gpu_memory_utilization", "kv_cache_dtype", "max_model_len")
+    hidden = {"kind", "block_size", "gpu_memory_utilization", "kv_cache_dtype", "max_model_len"}
+    if scenario["scheduler"].get("preemption_mode") != "swap":
+        hidden |= {"preemption_mode", "swap_space", "pcie_efficiency"}
     keys = {key: value for key, value in scenario["scheduler"].items() if key not in hidden}
     shown = ", ".join(f"{key}={typed(value)}" for key, value in keys.items() if value is not None)
     return f"{scenario['scheduler']['kind']}: {shown}"
@@ -155,6 +159,14 @@ def _accounting(accounting: Mapping[str, Any]) -> str:
     state = "clean" if accounting["clean"] else "NOT CLEAN"
     sent, completed = f"{accounting['injected']:,} injected", f"{accounting['completed']:,} completed"
     return f"{state}: {sent} = {completed} + {dropped:,} dropped + {rest}"
+
+
+def _swap(swap: Mapping[str, Any]) -> str:
+    """Tell what preempted requests copied to the host and back, and who found no room there."""
+    out, back = counted(swap["out_blocks"], "block"), f"{swap['in_blocks']:,}"
+    copies = f"{counted(swap['out'], 'preemption')}: {out} to the host and {back} back"
+    full = f"; {swap['refused']:,} found the host full and recomputed" if swap["refused"] else ""
+    return f"{copies}, {number(swap['seconds'])} s of steps{full}"
 
 
 def _latency(latency: Mapping[str, Mapping[str, Any]]) -> RenderableType:

@@ -30,6 +30,7 @@ KV = "servesim/engine/kv_cache.py"
 CACHE = "servesim/engine/prefix_cache.py"
 DECODES = "servesim/engine/decodes.py"
 LEAP = "servesim/engine/leap.py"
+SWAP = "servesim/engine/swap_space.py"
 STATIC = "servesim/engine/static.py"
 SPLIT = "servesim/engine/disaggregated.py"
 CLUSTER = "servesim/cluster/cluster.py"
@@ -141,6 +142,25 @@ FAULTS = (
         CACHE,
         "            self._take(span, end)\n",
         "",
+    ),
+    # ---- swapping
+    Fault(
+        "copies take no time",
+        SWAP,
+        "seconds = self.ordered * self._block_s",
+        "seconds = 0.0",
+    ),
+    Fault(
+        "the host takes more than it has room for",
+        SWAP,
+        "if blocks > self.free:",
+        "if blocks > self.blocks:",
+    ),
+    Fault(
+        "what is found on the GPU is copied back as well",
+        SWAP,
+        "missing = max(self.drop(request) - found, 0)",
+        "missing = self.drop(request)",
     ),
     # ---- the limits of a step
     Fault(

@@ -29,6 +29,8 @@ INTERRUPTED = 2
 """The exit status of pytest where the first failure ends several processes; 1 where it ends one."""
 
 SUITE = (
+    "tests/engine/test_swap_space.py",
+    "tests/laws/test_swapping.py",
     "tests/laws/test_client.py",
     "tests/oracle/test_equality.py::test_fixed_cases_are_equal_and_reach_every_regime",
     "tests/oracle/test_equality.py::test_a_horizon_cuts_both_alike",

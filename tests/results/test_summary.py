@@ -39,6 +39,7 @@ KEYS = [
     "utilisation",
     "memory",
     "transfer",
+    "swap",
     "cost",
     "energy",
     "calibration",
