@@ -80,6 +80,7 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
         events=events,
         cpu_started_s=started_s,
         swaps=cluster.swaps if getattr(scenario.scheduler, "preemption_mode", None) == "swap" else None,
+        tiers=None if cluster.offloading is None else cluster.offloading.told(),
     )
     summary = summarise(
         records,

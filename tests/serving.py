@@ -122,7 +122,7 @@ class Service:
         """Return a pool of which no more is known than engines ask for: a GPU's PCIe, a block's bytes."""
         return Deployment(
             role=role,
-            gpu=cast(Any, SimpleNamespace(pcie_bytes_per_s=self.pcie_bytes_per_s)),
+            gpu=cast(Any, SimpleNamespace(pcie_bytes_per_s=self.pcie_bytes_per_s, nic_bytes_per_s=1e21)),
             replicas=self.replicas,
             tensor_parallel_size=1,
             first_replica=0,

@@ -11,6 +11,7 @@ from typing import Any
 from servesim.cluster.deployment import Deployment
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.group import Group
+from servesim.cluster.offloading import Offloading
 from servesim.cluster.router import Router
 from servesim.cluster.transfer import Links
 from servesim.cost.memory import GIB
@@ -30,6 +31,7 @@ from servesim.engine.log import (
 )
 from servesim.engine.static import Static, StaticEngine
 from servesim.engine.swap_space import Swaps, SwapSpace
+from servesim.engine.tiered_engine import TieredEngine
 from servesim.streams import Streams
 from servesim.workload.request import Request
 
@@ -49,6 +51,7 @@ class Cluster(ABC):
         self.injected = 0
         self.length_capped = 0
         self.swaps = Swaps()
+        self.offloading: Offloading | None = None
         #: told of each request that leaves, finished or dropped (a client that waits for answers listens)
         self.on_leave: Callable[[Request], None] | None = None
 
@@ -84,6 +87,8 @@ class Cluster(ABC):
             del rows[:]
         self.injected = self.length_capped = 0
         self.swaps.forget()
+        if self.offloading is not None:
+            self.offloading.forget()
         self.on_leave = None
 
     def halt(self, now: float) -> None:
@@ -132,21 +137,21 @@ class PooledCluster(Cluster):
         log: Log,
     ) -> None:
         super().__init__(log, pool.max_model_len)
+        self._clock = clock
+        if isinstance(scheduler, Continuous) and scheduler.offload is not None:
+            self.offloading = Offloading(scheduler.offload, pool)
 
         def engine(index: int) -> StaticEngine | ContinuousEngine:
             if isinstance(scheduler, Static):
                 return StaticEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
-            return ContinuousEngine(
-                index,
-                scheduler,
-                pool.step_time,
-                pool.kv_blocks,
-                log,
-                self._finished,
-                self._swap_space(scheduler, pool),
-            )
+            basics = index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished
+            swap = self._swap_space(scheduler, pool)
+            if scheduler.offload is None or self.offloading is None:
+                return ContinuousEngine(*basics, swap)
+            tiers, least = self.offloading.tiers(), scheduler.offload.min_load_tokens
+            return TieredEngine(*basics, swap, tiers, least, self._load)
 
-        self._group = Group(clock, pool, router, streams.stream("router"), engine)
+        self._group: Group[Any] = Group(clock, pool, router, streams.stream("router"), engine)
 
     @property
     def groups(self) -> tuple[Group[Any], ...]:
@@ -155,6 +160,14 @@ class PooledCluster(Cluster):
 
     def _route(self, request: Request) -> None:
         request.replica = self._group.send(request)
+
+    def _load(self, request: Request, landed_s: float) -> None:
+        """Let the KV of a request land on its replica at a time."""
+        self._clock.call_at(landed_s, partial(self._land, request))
+
+    def _land(self, request: Request) -> None:
+        replica = self._group.replica(request.replica)
+        replica.wake_by(replica.engine.land(request, self._clock.now))
 
     def _finished(self, request: Request) -> None:
         self._group.left(request.replica)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from servesim.check import quantity
+from servesim.check import Problem, quantity
 from servesim.engine.continuous import Continuous
 from servesim.engine.disaggregated import FirstToken
 
@@ -19,3 +20,11 @@ class Disaggregated(Continuous):
     """
 
     first_token: FirstToken = quantity(default="decode")
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what is wrong with several fields at once; KV tiers are for pools that do both."""
+        yield from super().problems()
+        if self.offload is not None:
+            yield Problem(
+                "offload", None, "is not modelled for prefill and decode pools: choose scheduler/offload=null"
+            )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from servesim.check import LEAST_FACTOR, quantity
+from servesim.check import LEAST_FACTOR, Problem, quantity
+from servesim.engine.offload import MOST_GIB, Offload
 from servesim.workload.lengths import MOST_TOKENS
 
 #: A thousand times what engines run with. The memory that step times take grows with these numbers.
 MOST_SEQUENCES = 1_000_000
 MOST_BLOCKS = 1_000_000_000
-#: A thousand times the memory of a large host.
-MOST_GIB = 1e7
 
 
 @dataclass(frozen=True)
@@ -43,11 +42,18 @@ class Continuous:
     preemption_mode: Literal["recompute", "swap"] = quantity(default="recompute")
     swap_space: float = quantity("GiB of host memory per GPU", at_least=0, at_most=MOST_GIB, default=4.0)
     pcie_efficiency: float = quantity("share of line rate", at_least=LEAST_FACTOR, at_most=1, default=0.8)
+    offload: Offload | None = quantity(default=None)
 
     hints: ClassVar[Mapping[str, str]] = {
         "batch_size": "continuous batching has max_num_seqs instead",
         "batch_timeout_s": "continuous batching never waits for a batch to fill",
     }
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield a problem where tiers are to keep what no prefix cache knows of."""
+        if self.offload is not None and not self.enable_prefix_caching:
+            message = "needs enable_prefix_caching: tiers keep what the prefix cache loses"
+            yield Problem("offload", None, message)
 
     def can_schedule(self, prompt_tokens: int) -> bool:
         """Say whether a prompt of so many tokens can be scheduled at all: in chunks, or in one step."""

@@ -156,6 +156,9 @@ class ContinuousEngine:
         while queue and budget > 0 and len(running) < self.max_num_seqs:
             request = queue[0]
             reuses = request.may_be_cached and kv.find(request)
+            if reuses and self._loads(request, now):
+                queue.popleft()
+                continue
             missing = tokens = request.missing_tokens()
             if missing > budget:
                 tokens = budget if self.chunked else 0
@@ -172,6 +175,10 @@ class ContinuousEngine:
             running[request] = None
             self.partial = request if tokens < missing else None
             budget -= tokens
+
+    def _loads(self, request: Request, now: float) -> bool:
+        """Say whether a waiting request leaves the queue to have KV loaded from elsewhere."""
+        return False
 
     def _schedule(self, request: Request, tokens: int) -> bool:
         """Schedule a chunk and take the blocks for it, or do neither where they are not free."""

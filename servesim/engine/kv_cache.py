@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from servesim.engine.prefix_cache import PrefixCache
+from collections.abc import Callable, Hashable
+
+from servesim.engine.prefix_cache import Piece, PrefixCache
 from servesim.engine.swap_space import SwapSpace
 from servesim.workload.request import Request
 
@@ -96,3 +98,26 @@ class KvCache:
             self.free += self._prefixes.release(request, request.computed, ends=False)
         else:
             self.free += -(-request.computed // self.block_size)
+
+    # ---- tiers behind it ----------------------------------------------------------------------------
+
+    def offload(
+        self,
+        on_loss: Callable[[Hashable, int, int], None],
+        on_rewrite: Callable[[Hashable, int], None],
+    ) -> None:
+        """Tell somebody which findable blocks of a key are lost, and from where on a key is written anew."""
+        self._prefixes.on_loss, self._prefixes.on_rewrite = on_loss, on_rewrite
+
+    def evict(self) -> None:
+        """Lose what was in the blocks taken so far."""
+        self._prefixes.evict(self.free)
+
+    def beyond(self, request: Request, tokens: int) -> tuple[list[Piece], int, int]:
+        """Return a request's pieces, the block behind its first ``tokens``, and the first never found."""
+        limit = (request.input_tokens + request.generated - 1) // self.block_size
+        return self._prefixes.pieces(request), tokens // self.block_size, limit
+
+    def name_loaded(self, request: Request) -> None:
+        """Let others find what has been loaded of a request."""
+        self._prefixes.name(request, request.computed // self.block_size, loaded=True)

@@ -53,6 +53,7 @@ REQUEST_FIELDS = (
     "decode_queue_s",
     "preemptions",
     "cached_tokens",
+    "loaded_tokens",
     "session",  # of its conversation; -1: none
     "turn",
     "tenant",
@@ -107,5 +108,6 @@ def request_row(request: Request, status: int, reason: int = NO_REASON) -> bytes
         request.decode_queue_s,
         request.preemptions,
         request.cached_tokens,
+        request.loaded_tokens,
         *request.origin[:5],
     )

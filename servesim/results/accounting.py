@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,7 @@ class Facts:
         events: scheduling events of the simulator.
         cpu_started_s: ``time.process_time()`` when the run began.
         swaps: what was swapped; None where the preempted are recomputed.
+        tiers: what was copied to and from each kind of KV tier; None where there are none.
 
     """
 
@@ -45,6 +47,7 @@ class Facts:
     events: int
     cpu_started_s: float
     swaps: Swaps | None = None
+    tiers: Mapping[str, Mapping[str, float]] | None = None
 
     @property
     def client_queued(self) -> int:

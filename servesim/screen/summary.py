@@ -16,6 +16,7 @@ from servesim.screen.dialect import dialect, dialect_definitions, dialect_title
 from servesim.screen.figures import counted, dollars, number, percent, typed
 from servesim.screen.hardware import cluster, gpus, prices
 from servesim.screen.notes import notes
+from servesim.screen.tiers import kv_tiers, swapped
 from servesim.screen.words import energy, formats, goodput, memory_table
 
 _PERCENTILES = ("p50", "p90", "p95", "p99")
@@ -77,9 +78,11 @@ def _sections(
     yield "Scheduler", _scheduler(scenario)
     yield "Traffic", _traffic(summary)
     yield "Memory", _memory(summary)
+    if section := summary["offload"]:
+        yield "KV tiers", kv_tiers(section, scenario["scheduler"]["offload"])
     yield "Requests", _accounting(summary["accounting"])
     if swap := summary["swap"]:
-        yield "Swap", _swap(swap)
+        yield "Swap", swapped(swap)
     if section := summary.get("metrics"):
         yield "Time", _time(summary)
         yield dialect_title(section), dialect(section)
@@ -101,7 +104,7 @@ def _sections(
 
 
 def _scheduler(scenario: Mapping[str, Any]) -> str:
-    hidden = {"kind", "block_size", "gpu_memory_utilization", "kv_cache_dtype", "max_model_len"}
+    hidden = {"kind", "offload", "block_size", "gpu_memory_utilization", "kv_cache_dtype", "max_model_len"}
     if scenario["scheduler"].get("preemption_mode") != "swap":
         hidden |= {"preemption_mode", "swap_space", "pcie_efficiency"}
     keys = {key: value for key, value in scenario["scheduler"].items() if key not in hidden}
@@ -159,14 +162,6 @@ def _accounting(accounting: Mapping[str, Any]) -> str:
     state = "clean" if accounting["clean"] else "NOT CLEAN"
     sent, completed = f"{accounting['injected']:,} injected", f"{accounting['completed']:,} completed"
     return f"{state}: {sent} = {completed} + {dropped:,} dropped + {rest}"
-
-
-def _swap(swap: Mapping[str, Any]) -> str:
-    """Tell what preempted requests copied to the host and back, and who found no room there."""
-    out, back = counted(swap["out_blocks"], "block"), f"{swap['in_blocks']:,}"
-    copies = f"{counted(swap['out'], 'preemption')}: {out} to the host and {back} back"
-    full = f"; {swap['refused']:,} found the host full and recomputed" if swap["refused"] else ""
-    return f"{copies}, {number(swap['seconds'])} s of steps{full}"
 
 
 def _latency(latency: Mapping[str, Mapping[str, Any]]) -> RenderableType:

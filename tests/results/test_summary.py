@@ -39,6 +39,7 @@ KEYS = [
     "utilisation",
     "memory",
     "transfer",
+    "offload",
     "swap",
     "cost",
     "energy",

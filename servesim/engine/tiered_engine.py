@@ -1,0 +1,162 @@
+"""Continuous batching with KV tiers behind the GPUs: what they hold of a prompt is loaded, not computed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+
+from servesim.cost.step_time import StepTime
+from servesim.engine.continuous import Continuous
+from servesim.engine.continuous_engine import ContinuousEngine
+from servesim.engine.log import Log
+from servesim.engine.swap_space import SwapSpace
+from servesim.engine.tiers import Part, Tiers
+from servesim.workload.request import Request
+
+
+class TieredEngine(ContinuousEngine):
+    """One replica whose prefix cache goes on in other memories.
+
+    Where the head of the queue is found in a tier beyond what the GPU has of it, room for its whole prompt is
+    taken and it leaves the queue; when the copies have landed it is scheduled before those that wait, behind
+    all that was found. Others are admitted and run meanwhile, as in vLLM's ``WAITING_FOR_REMOTE_KVS``
+    (vllm/v1/core/sched/scheduler.py). Until there is room, it and those behind it wait.
+
+    Args:
+        tiers: what lies behind the GPUs of this replica.
+        least_tokens: tokens that are worth a load.
+        landing: called with each request to be loaded and with the time at which it will have been, for
+            :meth:`land` to be called then.
+    """
+
+    def __init__(
+        self,
+        replica: int,
+        scheduler: Continuous,
+        step_time: StepTime,
+        kv_blocks: int,
+        log: Log,
+        finished: Callable[[Request], None],
+        swap: SwapSpace | None,
+        tiers: Tiers,
+        least_tokens: int,
+        landing: Callable[[Request, float], None],
+    ) -> None:
+        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, swap)
+        self.tiers = tiers
+        self.loading: dict[Request, None] = {}
+        self.landed: deque[Request] = deque()
+        self._least_tokens = least_tokens
+        self._landing = landing
+        self._held_back: Request | None = None
+        self._now = 0.0
+        self.kv.offload(self._write, tiers.forget)
+
+    # ---- what the event loop calls ----------------------------------------------------------------
+
+    def submit(self, request: Request, now: float) -> float | None:
+        """Queue a request; return when the next boundary should be, if it changes."""
+        self._now = now
+        return super().submit(request, now)
+
+    def land(self, request: Request, now: float) -> float | None:
+        """Have all of a request that was to be loaded; return when the next boundary should be, if sooner."""
+        del self.loading[request]
+        self.landed.append(request)
+        self.kv.name_loaded(request)
+        if not self._leap.steps:
+            return now
+        could_join = self._leap.steps > 1 and len(self.running) < self.max_num_seqs
+        return self._leap.cut(now) if could_join else None
+
+    def cached_tokens_of(self, request: Request, now: float) -> int:
+        """Return how many tokens of a prompt this replica would find on its GPUs and in its tiers now."""
+        self._now = now
+        cached = super().cached_tokens_of(request, now)
+        parts = self.tiers.look(*self.kv.beyond(request, cached), now) if request.may_be_cached else []
+        return cached + self.kv.block_size * sum(part.high - part.low for part in parts)
+
+    # ---- planning ---------------------------------------------------------------------------------
+
+    def _plan(self, now: float) -> float | None:
+        """Plan as any engine does; what the new blocks had in them is written to the tiers from now on."""
+        self._now = now
+        due_s = super()._plan(now)
+        self.kv.evict()
+        return due_s
+
+    def _admit(self, now: float) -> None:
+        """Admit those that have been loaded, then the waiting."""
+        self._admit_landed(now)
+        if not self.landed:
+            super()._admit(now)
+
+    def _admit_landed(self, now: float) -> None:
+        budget = self.token_budget - self.decodes.count - sum(tokens for _, tokens in self._chunks)
+        while self.landed and budget > 0 and len(self.running) < self.max_num_seqs:
+            request = self.landed[0]
+            missing = request.missing_tokens()
+            tokens = min(missing, budget)
+            if tokens < missing and not self.chunked:
+                return
+            self.landed.popleft()
+            self._schedule(request, tokens)
+            request.begin(now)
+            if tokens == missing:
+                self.kv.name(request)
+            self.running[request] = None
+            self.partial = request if tokens < missing else None
+            budget -= tokens
+
+    def _admissible(self, queue: deque[Request], request: Request) -> bool:
+        """Say whether the newest of a queue could be admitted, or loaded, at the next boundary."""
+        if super()._admissible(queue, request):
+            return True
+        if queue[0] is not request or not request.may_be_cached or len(self.running) >= self.max_num_seqs:
+            return False
+        room = self.kv.find(request) and self._hit(request) and self._room(request) <= self.kv.free
+        request.computed = request.blocks = 0
+        return bool(room)
+
+    def _hit(self, request: Request) -> list[Part]:
+        """Return what is in the tiers of a request that has been looked for on the GPU, if it is enough."""
+        if request.swapped:
+            return []
+        parts = self.tiers.look(*self.kv.beyond(request, request.computed), self._now)
+        blocks = sum(part.high - part.low for part in parts)
+        return parts if blocks * self.kv.block_size >= self._least_tokens else []
+
+    def _room(self, request: Request) -> int:
+        """Return the blocks that the whole of a request takes beyond those it shares."""
+        return self.kv.short(request, request.missing_tokens())
+
+    def _loads(self, request: Request, now: float) -> bool:
+        """Let a waiting request be loaded, if tiers hold of it what the GPU does not and there is room."""
+        self._held_back = None
+        parts = self._hit(request)
+        if not parts:
+            return False
+        room = self._room(request)
+        if room > self.kv.free:
+            self._held_back = request
+            return False
+        self.kv.free -= room
+        request.blocks += room
+        self.kv.hold(request)
+        tokens = self.kv.block_size * sum(part.high - part.low for part in parts)
+        request.computed += tokens
+        request.loaded_tokens += tokens
+        self.loading[request] = None
+        self._landing(request, self.tiers.load(parts, now))
+        return True
+
+    def _schedule(self, request: Request, tokens: int) -> bool:
+        """Schedule as any engine does, but for a head of the queue that waits for room to be loaded."""
+        return request is not self._held_back and super()._schedule(request, tokens)
+
+    def _write(self, key: Hashable, low: int, high: int) -> None:
+        """Write what the GPU loses to the tiers."""
+        self.tiers.write(key, low, high, self._now)
+
+    def _queue_length(self) -> int:
+        return len(self.waiting) + len(self.loading) + len(self.landed)
