@@ -88,6 +88,7 @@ class Service:
     bytes_per_s: float = 1e12
     latency_s: float = 0.0
     pcie_bytes_per_s: float = 1e21
+    nic_bytes_per_s: float = 1e21
     client: Client = field(default_factory=Client)
     users: Users | None = None
     origins: Sequence[Origin] = ()
@@ -119,10 +120,11 @@ class Service:
         return [self._pool("prefill"), decode]
 
     def _pool(self, role: Role) -> Deployment:
-        """Return a pool of which no more is known than engines ask for: a GPU's PCIe, a block's bytes."""
+        """Return a pool of which no more is known than engines ask for: a GPU's links, a block's bytes."""
+        links = SimpleNamespace(pcie_bytes_per_s=self.pcie_bytes_per_s, nic_bytes_per_s=self.nic_bytes_per_s)
         return Deployment(
             role=role,
-            gpu=cast(Any, SimpleNamespace(pcie_bytes_per_s=self.pcie_bytes_per_s, nic_bytes_per_s=1e21)),
+            gpu=cast(Any, links),
             replicas=self.replicas,
             tensor_parallel_size=1,
             first_replica=0,

@@ -20,8 +20,12 @@ ROUTERS: dict[str, Router] = {"round_robin": RoundRobin(), "least_outstanding": 
 
 def leap(case: Case, horizon_s: float | None = None) -> Run:
     """Run servesim's engines on a case."""
-    service = _two_pools(case) if isinstance(case, DisaggregatedCase) else _one_pool(case)
-    return service.serve(case.requests, horizon_s=horizon_s)
+    return service_of(case).serve(case.requests, horizon_s=horizon_s)
+
+
+def service_of(case: Case) -> Service:
+    """Return servesim's service of a case."""
+    return _two_pools(case) if isinstance(case, DisaggregatedCase) else _one_pool(case)
 
 
 def _one_pool(case: PooledCase) -> Service:
