@@ -74,11 +74,14 @@ def quantity(
     default: Any = dataclasses.MISSING,
     factory: Callable[[], Any] | None = None,
 ) -> Any:
-    """Declare a dataclass field with its unit and its bounds (``above`` and ``below`` are strict)."""
+    """Declare a dataclass field with its unit and its bounds (``above`` and ``below`` are strict).
+
+    A ``factory`` makes a mutable default: the field counts in comparisons, and not in hashes.
+    """
     bounds = {"above": above, "at least": at_least, "below": below, "at most": at_most}
     about = {"unit": unit, "bounds": bounds}
     if factory is not None:
-        return dataclasses.field(default_factory=factory, metadata=about)
+        return dataclasses.field(default_factory=factory, hash=False, metadata=about)
     return dataclasses.field(default=default, metadata=about)
 
 
@@ -136,6 +139,11 @@ def field_problems(component: type, values: Mapping[str, object], path: str = ""
             yield Problem(field.name, value, message).under(path)
         elif dataclasses.is_dataclass(value) and has_parts:
             yield from (problem.under(path) for problem in problems(value, field.name))
+        elif (part := named_part(hint)) and isinstance(value, Mapping):
+            for key, each in value.items():
+                place = f"{field.name}.{key}"
+                found = problems(each, place) if isinstance(each, part) else [_no_part(place, each, part)]
+                yield from (problem.under(path) for problem in found)
         elif "bounds" in field.metadata:
             message = _mismatch(value, hint) or _out_of_bounds(value, field.metadata["bounds"])
             if message:
@@ -214,6 +222,17 @@ def _is_number(value: object, kind: type) -> bool:
 def _is_part(option: Any) -> bool:
     """Tell whether a type stands for components: a class of them, or what any class must have to be one."""
     return _is_protocol(option) or (isinstance(option, type) and dataclasses.is_dataclass(option))
+
+
+def named_part(hint: Any) -> type | None:
+    """Return the class of the components that a type holds by name, as ``Mapping[str, X]``; None: no such."""
+    members = typing.get_args(hint) if typing.get_origin(hint) is Mapping else ()
+    part = members[-1] if members else None
+    return part if isinstance(part, type) and dataclasses.is_dataclass(part) else None
+
+
+def _no_part(path: str, value: object, part: type) -> Problem:
+    return Problem(path, value, _mismatch(value, part) or "")
 
 
 def _is_protocol(option: Any) -> bool:

@@ -30,6 +30,7 @@ from servesim.screen.console import console
 from servesim.screen.progress import progress_bar
 from servesim.screen.summary import print_summary
 from servesim.simulation import run
+from servesim.workload.sessions import Sessions
 from servesim.workload.synthetic import DEFAULT_REQUESTS
 
 CLEAN, WRONG_INPUT, NOT_CLEAN = 0, 1, 3
@@ -171,6 +172,8 @@ def _most_requests(scenario: Scenario) -> int | None:
     workload = scenario.workload
     if workload.notes is not None:
         return workload.notes.requests
+    if isinstance(workload, Sessions):
+        return workload.most_requests
     return None if workload.duration_s is not None else workload.requests or DEFAULT_REQUESTS
 
 

@@ -29,6 +29,7 @@ from servesim.results.pricing import Pricing
 from servesim.results.slo import Slo
 from servesim.workload.client import Client
 from servesim.workload.replay import Replay
+from servesim.workload.sessions import Sessions
 from servesim.workload.synthetic import Synthetic
 from servesim.workload.trace import Trace
 
@@ -50,7 +51,7 @@ class Scenario:
     scheduler: Static | Continuous | Disaggregated
     cluster: Pool | PrefillDecode
     router: Router
-    workload: Synthetic | Trace | Replay
+    workload: Synthetic | Sessions | Trace | Replay
     slo: Slo
     pricing: Pricing
     engine_overhead: EngineOverhead | None = quantity(default=None)
@@ -83,6 +84,8 @@ class Scenario:
         """Yield what is wrong between components: client, profiles, parallelism, memory, lengths."""
         if isinstance(self.workload, Synthetic) and isinstance(self.client, Client):
             yield from self.client.misfits(self.workload.concurrency)
+        if isinstance(self.workload, Sessions) and isinstance(self.client, Client):
+            yield from self.client.misfits_of_sessions()
         if isinstance(self.calibration, Auto) and not self.calibration.profiles:
             engine = self.engine_overhead.engine if self.engine_overhead else None
             message = (

@@ -10,6 +10,7 @@ from pathlib import Path
 from servesim.check import check
 from servesim.cluster.client import ClosedLoop, OpenLoop, Semaphore
 from servesim.cluster.cluster import Cluster, DisaggregatedCluster, PooledCluster
+from servesim.cluster.conversations import Conversations
 from servesim.cluster.deployment import Deployment
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import PrefillDecode
@@ -24,8 +25,9 @@ from servesim.results.summary import summarise
 from servesim.scenario import Scenario
 from servesim.streams import Streams
 from servesim.workload.batch import Batch
+from servesim.workload.sessions import Sessions
 
-Client = OpenLoop | Semaphore | ClosedLoop
+Client = OpenLoop | Semaphore | ClosedLoop | Conversations
 
 #: Told how many requests have been sent so far.
 Progress = Callable[[int], None]
@@ -81,6 +83,7 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
         cpu_started_s=started_s,
         swaps=cluster.swaps if getattr(scenario.scheduler, "preemption_mode", None) == "swap" else None,
         tiers=None if cluster.offloading is None else cluster.offloading.told(),
+        sessions=client.ends if isinstance(client, Conversations) else None,
     )
     summary = summarise(
         records,
@@ -132,6 +135,9 @@ def _client(
     pause: Callable[[int], None],
 ) -> Client:
     limit, api_time_s = scenario.client.max_concurrency, scenario.client.api_time_s
+    if isinstance(scenario.workload, Sessions):
+        longest = cluster.max_model_len
+        return Conversations(clock, scenario.workload, streams, cluster, pause, longest, api_time_s)
     if users := scenario.workload.users:
         duration_s, thoughts_s = scenario.workload.duration_s, users.thoughts_s(streams.stream("think times"))
         return ClosedLoop(clock, batches, cluster, pause, users, thoughts_s, duration_s, api_time_s)

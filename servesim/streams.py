@@ -18,7 +18,7 @@ class Streams:
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
-    def stream(self, name: str) -> np.random.Generator:
-        """Return a fresh generator at the start of the stream called ``name``."""
-        key = (zlib.crc32(name.encode()),)
+    def stream(self, name: str, *numbers: int) -> np.random.Generator:
+        """Return a fresh generator at the start of the stream called ``name``, or of one of many such."""
+        key = (zlib.crc32(name.encode()), *numbers)
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key)))

@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from servesim.cluster.client import ClosedLoop, OpenLoop, Semaphore
 from servesim.cluster.cluster import Cluster, DisaggregatedCluster, PooledCluster
+from servesim.cluster.conversations import Conversations
 from servesim.cluster.deployment import Deployment, Role
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.router import Pick, RoundRobin, Router
 from servesim.cluster.transfer import Links
+from servesim.cluster.view import PoolView
 from servesim.engine.clock import Clock
 from servesim.engine.continuous import Continuous
 from servesim.engine.log import COMPLETED, GAP_FIELDS, REQUEST_FIELDS, STEP_FIELDS
@@ -31,6 +33,7 @@ from servesim.workload.batch import Batch
 from servesim.workload.client import Client
 from servesim.workload.origin import ANYWHERE, Origin
 from servesim.workload.request import Request
+from servesim.workload.sessions import Sessions
 from servesim.workload.synthetic import Synthetic
 from tests.costs import AffineStepTime
 
@@ -57,9 +60,9 @@ class Witness:
     router: Router
     seen: dict[Request, None]
 
-    def start(self, outstanding: list[int], rng: np.random.Generator) -> Pick:
+    def start(self, view: PoolView, rng: np.random.Generator) -> Pick:
         """Return the other router's function, with a memory."""
-        pick = self.router.start(outstanding, rng)
+        pick = self.router.start(view, rng)
 
         def remember(request: Request) -> int:
             self.seen[request] = None
@@ -96,7 +99,7 @@ class Service:
 
     def serve(
         self,
-        traffic: Sequence[Sent] | Synthetic,
+        traffic: Sequence[Sent] | Synthetic | Sessions,
         *,
         horizon_s: float | None = None,
         duration_s: float | None = None,
@@ -140,7 +143,10 @@ class Run:
     """A service at work; ``seen`` holds the requests that were routed, as the engines see them."""
 
     def __init__(
-        self, service: Service, traffic: Sequence[Sent] | Synthetic, duration_s: float | None = None
+        self,
+        service: Service,
+        traffic: Sequence[Sent] | Synthetic | Sessions,
+        duration_s: float | None = None,
     ) -> None:
         self.service = service
         self.clock, self.log = Clock(), Log()
@@ -158,9 +164,12 @@ class Run:
         return DisaggregatedCluster(self.clock, *pools, service.scheduler, router, links, streams, self.log)
 
     def _client(
-        self, traffic: Sequence[Sent] | Synthetic, duration_s: float | None
-    ) -> OpenLoop | Semaphore | ClosedLoop:
+        self, traffic: Sequence[Sent] | Synthetic | Sessions, duration_s: float | None
+    ) -> OpenLoop | Semaphore | ClosedLoop | Conversations:
         streams, sending = Streams(self.service.seed), self.service.client
+        if isinstance(traffic, Sessions):
+            start = self.clock, traffic, streams, self.cluster, _go_on, self.cluster.max_model_len
+            return Conversations(*start, sending.api_time_s)
         synthetic = isinstance(traffic, Synthetic)
         batches = traffic.batches(streams) if synthetic else _batches(traffic, self.service.origins)
         start = self.clock, batches, self.cluster, _go_on

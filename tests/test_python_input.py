@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from servesim import ConfigError, load, run
+from servesim.cluster.view import PoolView
 from servesim.workload.arrivals import Poisson
 
 SCENARIO = load(
@@ -84,7 +85,7 @@ class Picks:
     def __init__(self, pick: Any) -> None:
         self.pick = pick
 
-    def start(self, outstanding: list[int], rng: np.random.Generator) -> Any:
+    def start(self, view: PoolView, rng: np.random.Generator) -> Any:
         return lambda request: self.pick
 
 

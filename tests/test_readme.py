@@ -154,6 +154,7 @@ def test_every_option_is_told() -> None:
         "workload",
         "workload/arrivals",
         "workload/lengths",
+        "workload/turns",
         "board_power",
         "slo",
     }

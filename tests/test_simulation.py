@@ -13,6 +13,7 @@ import pytest
 import servesim
 from servesim.check import ConfigError
 from servesim.cluster.router import Pick
+from servesim.cluster.view import PoolView
 from servesim.engine.clock import StalledError
 from servesim.engine.continuous_engine import ContinuousEngine
 from servesim.scenario import Scenario
@@ -182,9 +183,9 @@ class ByLength:
 
     longest: int
 
-    def start(self, outstanding: list[int], rng: np.random.Generator) -> Pick:
+    def start(self, view: PoolView, rng: np.random.Generator) -> Pick:
         """Return a function that looks at the prompt."""
-        return lambda request: len(outstanding) - 1 if request.input_tokens > self.longest else 0
+        return lambda request: view.replicas - 1 if request.input_tokens > self.longest else 0
 
 
 def test_a_router_of_the_users_own() -> None:

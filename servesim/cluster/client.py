@@ -221,10 +221,11 @@ def _requests(batches: Iterator[Batch], pause: Pause, api_time_s: float = 0.0) -
     for batch in batches:
         columns = (column.tolist() for column in batch[:3])
         origins = repeat(ANYWHERE, batch.size) if batch.origins is None else batch.origins
-        for index, row in enumerate(zip(*columns, origins, strict=True), first):
+        rows = zip(*columns, origins, strict=True)
+        for index, (due_s, input_tokens, output_tokens, origin) in enumerate(rows, first):
             if index % PAUSE_REQUESTS == 0:
                 pause(index)
-            request = Request(index, *row)
+            request = Request(index, due_s, input_tokens, output_tokens, origin)
             if api_time_s:
                 request.arrived_s += api_time_s
             yield request

@@ -75,6 +75,11 @@ class Cluster(ABC):
         self._open[request] = None
 
     @property
+    def max_model_len(self) -> int:
+        """Tokens that a sequence may have, prompt and output together."""
+        return self._max_model_len
+
+    @property
     def unfinished(self) -> int:
         """Requests that are in the system."""
         return len(self._open)
@@ -151,7 +156,10 @@ class PooledCluster(Cluster):
             tiers, least = self.offloading.tiers(), scheduler.offload.min_load_tokens
             return TieredEngine(*basics, swap, tiers, least, self._load)
 
-        self._group: Group[Any] = Group(clock, pool, router, streams.stream("router"), engine)
+        reuses_prefixes = isinstance(scheduler, Continuous) and scheduler.enable_prefix_caching
+        self._group: Group[Any] = Group(
+            clock, pool, router, streams.stream("router"), engine, reuses_prefixes
+        )
 
     @property
     def groups(self) -> tuple[Group[Any], ...]:
@@ -223,7 +231,8 @@ class DisaggregatedCluster(Cluster):
                 self._swap_space(scheduler, decode),
             )
 
-        self._prefill = Group(clock, prefill, router, streams.stream("router"), prefill_engine)
+        caches = scheduler.enable_prefix_caching
+        self._prefill = Group(clock, prefill, router, streams.stream("router"), prefill_engine, caches)
         self._decode = Group(clock, decode, router, streams.stream("decode router"), decode_engine)
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 
 from servesim.cluster.deployment import Deployment
 from servesim.cluster.router import Router
+from servesim.cluster.view import CurrentView
 from servesim.engine.clock import Clock
 from servesim.engine.replica import E, Replica
 from servesim.workload.request import Request
@@ -24,6 +25,7 @@ class Group(Generic[E]):
         router: which replica gets a request.
         rng: the router's random stream.
         engine: builds the engine of the replica with a given global index.
+        reuses_prefixes: whether its replicas may find part of a prompt in their caches.
     """
 
     def __init__(
@@ -33,11 +35,14 @@ class Group(Generic[E]):
         router: Router,
         rng: np.random.Generator,
         engine: Callable[[int], E],
+        reuses_prefixes: bool = False,
     ) -> None:
+        self._clock = clock
         self.first = pool.first_replica
         self.replicas = [Replica(clock, engine(self.first + index)) for index in range(pool.replicas)]
-        self._outstanding = [0] * pool.replicas
-        self._pick = router.start(self._outstanding, rng)
+        view = CurrentView(clock, pool, self.replicas, reuses_prefixes)
+        self._outstanding, self._kept = view.outstanding, view.kept
+        self._pick = router.start(view, rng)
 
     def choose(self, request: Request) -> int:
         """Return the global index of the replica that gets a request, and count it there."""
@@ -57,6 +62,8 @@ class Group(Generic[E]):
         if not 0 <= index < len(self.replicas):
             raise IndexError(f"the router picked replica {index!r} of {len(self.replicas)}")
         self._outstanding[index] += 1
+        for changes in self._kept:
+            changes.append((self._clock.now, index, 1))
         return index
 
     def _whole(self, index: object) -> int:
@@ -72,7 +79,10 @@ class Group(Generic[E]):
 
     def left(self, index: int) -> None:
         """Count one request less at the replica with a global index."""
-        self._outstanding[index - self.first] -= 1
+        index -= self.first
+        self._outstanding[index] -= 1
+        for changes in self._kept:
+            changes.append((self._clock.now, index, -1))
 
     def halt(self, now: float) -> None:
         """Stop every replica for good."""

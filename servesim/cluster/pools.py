@@ -10,6 +10,9 @@ from servesim.check import Problem, quantity
 from servesim.cluster.transfer import Transfer
 from servesim.cost.gpu import Gpu
 
+#: Replicas of a pool: more than any data centre holds.
+MOST_REPLICAS = 100_000
+
 
 @dataclass(frozen=True)
 class Pool:
@@ -18,7 +21,7 @@ class Pool:
     ``gpu`` is the kind of GPU where it differs from the scenario's.
     """
 
-    replicas: int = quantity("replicas", at_least=1, at_most=100_000, default=1)
+    replicas: int = quantity("replicas", at_least=1, at_most=MOST_REPLICAS, default=1)
     tensor_parallel_size: int = quantity("GPUs", at_least=1, at_most=100_000, default=1)
     gpus_per_node: int = quantity("GPUs", at_least=1, at_most=100_000, default=8)
     gpu: Gpu | None = None

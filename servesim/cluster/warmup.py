@@ -26,7 +26,8 @@ def warm_up(
     if first is None:
         return iter(()), 0
     inputs, outputs = (np.repeat(column[:1], count) for column in (first.input_tokens, first.output_tokens))
-    copies = Batch(np.zeros(count), inputs, outputs)
+    origins = None if first.origins is None else [first.origins[0]] * count
+    copies = Batch(np.zeros(count), inputs, outputs, origins)
     Semaphore(clock, iter([copies]), cluster, lambda sent: None, max_concurrency or count)
     clock.run_until()
     cluster.forget()

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from servesim.check import Problem, field_problems, field_types, listed, options
+from servesim.check import Problem, field_problems, field_types, listed, named_part, options
 from servesim.config.names import distance, nearest, words
 
 Component = TypeVar("Component")
@@ -77,7 +77,9 @@ class _Builder:
             given[name] = self.ready[path]
             return
         classes = self._classes(hint, path)
-        if not classes or (value is None and type(None) in options(hint)):
+        if part := named_part(hint):
+            self._fill_named(given, name, part, value, path)
+        elif not classes or (value is None and type(None) in options(hint)):
             given[name] = _plain(value, hint)
         elif not isinstance(value, Mapping):
             self.problems.append(Problem(path, value, self._asks_for_keys(path)))
@@ -87,6 +89,22 @@ class _Builder:
             built = component and self.component(component, rest, path)
             if built is not None:
                 given[name] = built
+
+    def _fill_named(self, given: dict[str, Any], name: str, part: type, value: Any, path: str) -> None:
+        """Put the components that ``value`` has by name into ``given``, or say what is wrong with it."""
+        if not isinstance(value, Mapping):
+            message = f"must be names, each with keys: {path}.NAME.KEY=VALUE"
+            self.problems.append(Problem(path, value, message))
+            return
+        built: dict[str, Any] = {}
+        for key, own in value.items():
+            place = _joined(path, str(key))
+            if isinstance(own, Mapping):
+                built[str(key)] = self.component(part, own, place)
+            else:
+                self.problems.append(Problem(place, own, self._asks_for_keys(place)))
+        if len(built) == len(value) and None not in built.values():
+            given[name] = built
 
     def _classes(self, hint: Any, path: str) -> list[type]:
         """Return the classes of components that a place can hold: none where it holds a plain value."""

@@ -90,10 +90,11 @@ def said(error: Exception) -> Problem:
 
 def _composition(config: DictConfig, setting: Any) -> Composition:
     runtime = setting.runtime
-    shown = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    values: dict[str, Any] = OmegaConf.to_container(shown)  # type: ignore[assignment]
+    values: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
+    values.pop("hydra", None)
     fixed = "${" in repr(values)
     if fixed:
+        shown = OmegaConf.masked_copy(config, list(values))
         values = OmegaConf.to_container(shown, resolve=True)  # type: ignore[assignment]
     folders = tuple(Path(source.path) for source in runtime.config_sources if source.schema == "file")
     choices: dict[str, str | None] = OmegaConf.to_container(runtime.choices)  # type: ignore[assignment]

@@ -2,29 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
-from servesim.cluster.router import LeastOutstanding, Random, RoundRobin
+from servesim.cluster.router import (
+    KvAware,
+    LeastKv,
+    LeastOutstanding,
+    PowerOfTwo,
+    PrefixAffinity,
+    Random,
+    RoundRobin,
+    SessionSticky,
+)
 from servesim.config.build import Kinds
 from servesim.cost.auto import Auto
 from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
 from servesim.engine.continuous import Continuous
 from servesim.engine.static import Static
+from servesim.workload import turns
 from servesim.workload.arrivals import Burst, ClosedLoop, Constant, Gamma, Poisson
 from servesim.workload.lengths import Fixed, Geometric, Lognormal, Range, Uniform
 from servesim.workload.quantiles import Quantiles
 from servesim.workload.schedule import Schedule
+from servesim.workload.sessions import Sessions
 from servesim.workload.synthetic import Synthetic
 from servesim.workload.trace import Trace
 from servesim.workload.vllm_bench import VllmBench
+
+LENGTHS: Mapping[str, type] = {
+    "quantiles": Quantiles,
+    "fixed": Fixed,
+    "uniform": Uniform,
+    "range": Range,
+    "lognormal": Lognormal,
+    "geometric": Geometric,
+}
 
 KINDS: Kinds = {
     "calibration": {"auto": Auto, "profile": Profile, "roofline": Roofline},
     "scheduler": {"static": Static, "continuous": Continuous, "disaggregated": Disaggregated},
     "cluster": {"pool": Pool, "prefill_decode": PrefillDecode},
-    "router": {"round_robin": RoundRobin, "random": Random, "least_outstanding": LeastOutstanding},
-    "workload": {"synthetic": Synthetic, "trace": Trace},
+    "router": {
+        "round_robin": RoundRobin,
+        "random": Random,
+        "least_outstanding": LeastOutstanding,
+        "power_of_two": PowerOfTwo,
+        "least_kv": LeastKv,
+        "session_sticky": SessionSticky,
+        "prefix_affinity": PrefixAffinity,
+        "kv_aware": KvAware,
+    },
+    "workload": {"synthetic": Synthetic, "sessions": Sessions, "trace": Trace},
     "workload.arrivals": {
         "poisson": Poisson,
         "gamma": Gamma,
@@ -34,14 +65,9 @@ KINDS: Kinds = {
         "burst": Burst,
         "vllm_bench": VllmBench,
     },
-    "workload.lengths": {
-        "quantiles": Quantiles,
-        "fixed": Fixed,
-        "uniform": Uniform,
-        "range": Range,
-        "lognormal": Lognormal,
-        "geometric": Geometric,
-    },
+    "workload.lengths": LENGTHS,
+    "workload.tools.lengths": LENGTHS,
+    "workload.turns": {"fixed": turns.Fixed, "geometric": turns.Geometric, "uniform": turns.Uniform},
 }
 
 _EXPERT_PARALLEL = "expert parallelism is"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from servesim.check import ConfigError, Problem, field_problems, joint_problems
 from servesim.config.build import build
-from servesim.config.compose import compose
+from servesim.config.compositions import composed
 from servesim.config.groups import Groups
 from servesim.config.kinds import KINDS, LATER
 from servesim.config.layers import Completed
@@ -39,7 +39,7 @@ def from_overrides(overrides: Overrides, config_dir: Path | None = None) -> Scen
     Raises:
         ConfigError: listing everything that is wrong, with what was wrong with the overrides themselves.
     """
-    composition, found = compose(overrides.first_values(), config_dir)
+    composition, found = composed(overrides.first_values(), config_dir)
     found = [*overrides.problems, *found]
     if composition is None:
         raise ConfigError(found)

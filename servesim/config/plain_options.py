@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from omegaconf import OmegaConf
-
 from servesim.config.groups import Groups
+from servesim.config.yaml_files import read
 
 
 class PlainOptions:
@@ -37,11 +36,10 @@ class PlainOptions:
         path = next((path for folder in folders if (path := folder / f"{option}.yaml").is_file()), None)
         if inside or path is None or f"${{{group}" in self._defaults:
             return None
-        text = path.read_text(encoding="utf-8")
-        if "@package" in text or "${" in text:
+        file = read(path)
+        if file is None or "@package" in file.text or "${" in file.text or "defaults" in file.values:
             return None
-        values = OmegaConf.to_container(OmegaConf.create(text))
-        return None if not isinstance(values, dict) or "defaults" in values else values  # type: ignore[return-value]
+        return file.values
 
     @cached_property
     def _defaults(self) -> str:

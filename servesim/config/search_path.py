@@ -11,6 +11,8 @@ from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
+from servesim.config.yaml_files import files_read_once
+
 _first: ContextVar[Path | None] = ContextVar("first", default=None)
 
 
@@ -29,12 +31,16 @@ class OwnFolderFirst(SearchPathPlugin):
 
 @contextmanager
 def own_folder_first(folder: Path | None) -> Iterator[None]:
-    """Let Hydra look into a folder first while the context lasts; None: only where it looks by itself."""
+    """Let Hydra look into a folder first while the context lasts; None: only where it looks by itself.
+
+    It reads no file again that has not changed.
+    """
     plugins = Plugins.instance()
     if OwnFolderFirst not in plugins.discover(SearchPathPlugin):
         plugins.register(OwnFolderFirst)
     token = _first.set(folder and folder.resolve())
     try:
-        yield
+        with files_read_once():
+            yield
     finally:
         _first.reset(token)

@@ -22,8 +22,8 @@ class Continuous:
     Running requests are scheduled before waiting ones within the token budget; a prompt may be split into
     chunks that share steps with the decodes; when KV blocks run out, the last running request is preempted
     and later recomputed (Yu et al., Orca, OSDI 2022; Kwon et al., vLLM, SOSP 2023; Agrawal et al.,
-    Sarathi-Serve, OSDI 2024). With ``enable_prefix_caching`` it recomputes only what is not left of its KV
-    in blocks that nobody has taken since.
+    Sarathi-Serve, OSDI 2024). With ``enable_prefix_caching`` a request computes only what it does not find:
+    of its own KV after a preemption, and of what others have computed that begins as its prompt does.
 
     With ``preemption_mode=swap`` the KV of a preempted request goes to the host, ``swap_space`` GiB of which
     each GPU has, and comes back with it (vLLM V0's ``--preemption-mode`` and ``--swap-space``; V1 always

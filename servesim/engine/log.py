@@ -10,6 +10,7 @@ from array import array
 from struct import Struct
 from typing import Protocol
 
+from servesim.workload.origin import ANYWHERE
 from servesim.workload.request import Request
 
 #: One row per leap; step j (0 to steps - 1) lasts first_step_s + j * increment_s seconds.
@@ -73,7 +74,9 @@ NO_REASON, PROMPT_TOO_LONG = range(len(REASONS))
 
 #: A row as bytes. Packing whole rows costs half as much as extending the buffers number by number.
 pack_step = Struct(f"{len(STEP_FIELDS)}d").pack
-pack_request = Struct(f"{len(REQUEST_FIELDS)}d").pack
+pack_request = Struct(f"{len(REQUEST_FIELDS) - 5}d").pack
+_pack_origin = Struct("5d").pack
+_FROM_ANYWHERE = _pack_origin(*ANYWHERE[:5])
 pack_gap = Struct(f"{len(GAP_FIELDS)}d").pack
 
 
@@ -109,5 +112,4 @@ def request_row(request: Request, status: int, reason: int = NO_REASON) -> bytes
         request.preemptions,
         request.cached_tokens,
         request.loaded_tokens,
-        *request.origin[:5],
-    )
+    ) + (_FROM_ANYWHERE if request.origin is ANYWHERE else _pack_origin(*request.origin[:5]))

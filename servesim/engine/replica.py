@@ -20,6 +20,12 @@ class Engine(Protocol):
     def halt(self, now: float) -> None:
         """Stop for good: settle the steps that have ended by now and forget the one under way."""
 
+    def kv_used(self, now: float) -> int:
+        """Return the KV blocks that requests hold now."""
+
+    def cached_tokens_of(self, request: Request, now: float) -> int:
+        """Return the tokens of a request's prompt whose KV it would find in the cache."""
+
 
 E = TypeVar("E", bound=Engine)
 

@@ -11,10 +11,11 @@ from servesim.streams import Streams
 from servesim.workload.arrivals import Renewal
 from servesim.workload.batch import Batch
 from servesim.workload.replay import Replay
+from servesim.workload.sessions import Sessions
 from servesim.workload.synthetic import Synthetic
 from servesim.workload.trace import Trace
 
-Workload = Synthetic | Trace | Replay
+Workload = Synthetic | Sessions | Trace | Replay
 
 #: Requests that may miss the objective, all seeds together: so many that chance weighs little.
 MISSES = 20
@@ -86,6 +87,6 @@ def drawn(workload: Workload, seed: int) -> Batch:
 
 def has_a_rate(workload: Workload) -> bool:
     """Say whether the traffic is the same all the time, whatever becomes of it, or as recorded."""
-    if isinstance(workload, Synthetic):
+    if isinstance(workload, (Synthetic, Sessions)):
         return isinstance(workload.arrivals, Renewal)
     return workload.open_loop

@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from servesim.cluster.conversations import Ends
 from servesim.engine.log import COMPLETED, DROPPED, QUEUED, REASONS, RUNNING, TIMED_OUT
 from servesim.engine.swap_space import Swaps
 from servesim.results.records import Records
+from servesim.results.sessions import percentile_of_stays
+from servesim.results.steady_state import FILLED
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Facts:
         cpu_started_s: ``time.process_time()`` when the run began.
         swaps: what was swapped; None where the preempted are recomputed.
         tiers: what was copied to and from each kind of KV tier; None where there are none.
+        sessions: how conversations ended; None where there are none.
 
     """
 
@@ -48,6 +52,12 @@ class Facts:
     cpu_started_s: float
     swaps: Swaps | None = None
     tiers: Mapping[str, Mapping[str, float]] | None = None
+    sessions: Ends | None = None
+
+    @property
+    def stay_s(self) -> float:
+        """Seconds in which 95% of the conversations are through; 0 where there are none."""
+        return percentile_of_stays(self.sessions, FILLED) if self.sessions else 0.0
 
     @property
     def client_queued(self) -> int:

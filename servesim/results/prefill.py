@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from servesim.results.rates import ratio
 from servesim.results.records import Records
 
 
 def prefill(records: Records) -> dict[str, Any]:
-    """Return the tokens that prefill computed in the whole run, and those that it found in the cache.
+    """Return the tokens that prefill computed in the whole run, those found in the cache, and their share.
 
     Computed is what the steps did, whatever for: prompts, what was lost to a preemption (prompt and answer
     so far), the last position of a prompt where the decode pool repeats it, the padding of static batches.
     Cached is what requests did not compute because prefix caching had kept it, each time they were
-    scheduled.
+    scheduled. The hit rate is cached / (cached + computed): the share of the tokens looked up that was there,
+    as vLLM's log tells it (vLLM, vllm/v1/metrics/stats.py, ``PrefixCacheStats``).
     """
-    steps = records.step_table
+    groups = records.step_table.groups("steps", "prefill_tokens")
+    computed = sum(int((n * tokens).sum()) for n, tokens in groups)
+    cached = int(records.request_table.column("cached_tokens").sum())
     return {
-        "computed_tokens": sum(
-            int((n * tokens).sum()) for n, tokens in steps.groups("steps", "prefill_tokens")
-        ),
-        "cached_tokens": int(records.request_table.column("cached_tokens").sum()),
+        "computed_tokens": computed,
+        "cached_tokens": cached,
+        "hit_rate": ratio(cached, cached + computed),
     }

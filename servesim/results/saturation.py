@@ -31,7 +31,7 @@ FEWEST = 2 * STRETCHES
 T_CRITICAL = 3.17
 
 
-def saturated(records: Records, steady: Window, batched: bool = False) -> bool | None:
+def saturated(records: Records, steady: Window, batched: bool = False, stay_s: float = 0.0) -> bool | None:
     """Say whether requests pile up for as long as they are sent; None: no telling.
 
     A stable system's number of requests fluctuates about a mean; more than it can serve makes it grow without
@@ -56,6 +56,7 @@ def saturated(records: Records, steady: Window, batched: bool = False) -> bool |
         steady: the steady window.
         batched: whether whole batches are served one after the other. All that comes during one waits for the
             next, so that a queue is only a sign of too much where it takes longer than a batch.
+        stay_s: until when 95% of conversations would have been through, since they send until they end.
 
     """
     requests = records.request_table
@@ -71,7 +72,7 @@ def saturated(records: Records, steady: Window, batched: bool = False) -> bool |
         return True
     left_over = np.isin(requests.column("status"), (RUNNING, QUEUED))
     e2e_s = np.where(left_over, np.inf, np.nan_to_num(requests.column("e2e_s")) + held_s)
-    filled_s = due_s.min() + np.percentile(e2e_s, FILLED, method="lower")
+    filled_s = due_s.min() + max(np.percentile(e2e_s, FILLED, method="lower"), stay_s)
     if not filled_s <= steady.start_s < steady.end_s:
         return None
     return _rises(steady, due_s, e2e_s) and _queues_more(steady, due_s, wait_s)

@@ -48,13 +48,14 @@ class Steady(NamedTuple):
     found: bool
 
 
-def steady_part(records: Records) -> Steady:
+def steady_part(records: Records, stay_s: float = 0.0) -> Steady:
     """Return the steady part of a run: from its warm-up's end to the last send.
 
     The warm-up ends with the later of two MSER-5 cuts, on TTFT and on E2E of the completed requests in
     order of sending. But a cluster that is not pressed has the same latencies from its first request on,
     while tokens come at their full rate only when as many requests are under way as ever will be; so the
-    warm-up also lasts until 95% of requests would have been through. At most half the run is cut.
+    warm-up also lasts until 95% of requests would have been through; and for ``stay_s``, in which 95% of
+    conversations would have been, since they send until they end. At most half the run is cut.
     """
     requests = records.request_table
     sent_s, e2e_s = requests.column("sent_s"), requests.column("e2e_s")
@@ -65,7 +66,7 @@ def steady_part(records: Records) -> Steady:
         return Steady(Window(float(sent_s.min()), float(sent_s.max())), False)
     order = completed[np.argsort(requests.column("request_id")[completed], kind="stable")]
     settled = max(mser5(e2e_s[order]), mser5(requests.column("ttft_s")[order]))
-    full_s = sent_s[order[0]] + np.percentile(e2e_s[order], FILLED)
+    full_s = sent_s[order[0]] + max(np.percentile(e2e_s[order], FILLED), stay_s)
     cut = max(settled, int(np.searchsorted(sent_s[order], full_s)))
     half = len(order) // 2
     start_s = float(sent_s[order[min(cut, half)]])

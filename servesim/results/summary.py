@@ -22,6 +22,7 @@ from servesim.results.prefill import prefill
 from servesim.results.pricing import Pricing, cost
 from servesim.results.records import Records
 from servesim.results.saturation import saturated
+from servesim.results.sessions import sessions
 from servesim.results.simulator import simulator
 from servesim.results.slo import Slo
 from servesim.results.steady_state import steady_part
@@ -72,7 +73,7 @@ def summarise(
 
     """
     whole = span(records, facts.horizon_s)
-    settled = steady_part(records)
+    settled = steady_part(records, facts.stay_s)
     in_window = steady or was_cut(records)
     window = settled.window if steady else whole
     sent = window.sends(records.request_table.column("sent_s"))
@@ -89,11 +90,12 @@ def summarise(
         "traffic": traffic(records, facts.held_due_s),
         "accounting": accounting(records, facts),
         "prefill": prefill(records),
+        **({} if facts.sessions is None else {"sessions": sessions(records, facts.sessions)}),
         "duration_s": whole.length_s,
         "warmup_cut_s": window.start_s if steady else nan,
         "window_s": window.length_s,
         "settled": settled.found if steady else None,
-        "saturated": saturated(records, settled.window, facts.batched) if facts.open_loop else None,
+        "saturated": _saturated(records, settled.window, facts),
         "latency": times,
         "breakdown_s": breakdown(records, kept),
         "throughput": throughput(delivered, window, deployments),
@@ -110,6 +112,10 @@ def summarise(
         "simulator": simulator(records, facts),
     }
     return {name: plain(value) for name, value in summary.items()}
+
+
+def _saturated(records: Records, steady: Window, facts: Facts) -> bool | None:
+    return saturated(records, steady, facts.batched, facts.stay_s) if facts.open_loop else None
 
 
 def _in_dialect(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from servesim.check import listed
-from servesim.screen.figures import counted, dollars, number
+from servesim.screen.figures import counted, dollars, number, typed
 
 _MICROSECOND = 1e-6
 _GIGA = 1e9
@@ -64,7 +64,15 @@ def cluster(scenario: Mapping[str, Any], transfer: Mapping[str, Any] | None) -> 
         parts.append(f"{replicas} of {pool['tensor_parallel_size']} x {gpu}")
     parallel = any(pool["tensor_parallel_size"] > 1 for pool in pools(scenario).values())
     words = f"{' and '.join(parts)}{' (tensor parallel)' if parallel else ''}"
-    return f"{words}, router {scenario['router']['kind']}{_link(transfer) if transfer else ''}"
+    return f"{words}, router {_router(scenario['router'])}{_link(transfer) if transfer else ''}"
+
+
+def _router(router: Mapping[str, Any]) -> str:
+    """Return the router's kind and what is set of it."""
+    kind, delay_s = router["kind"], router.get("delay_s") or None
+    values = {**{key: value for key, value in router.items() if key != "kind"}, "delay_s": delay_s}
+    options = ", ".join(f"{key}={typed(value)}" for key, value in values.items() if value is not None)
+    return f"{kind} ({options})" if options else str(kind)
 
 
 def _link(transfer: Mapping[str, Any]) -> str:

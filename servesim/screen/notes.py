@@ -20,6 +20,11 @@ _MOST_ON_LINKS = 1 / 3
 #: Share of the KV cache that is nearly all of it, and share of the requests' time that is a long wait.
 _FULL, _LONG = 0.6, 0.1
 
+#: Routers that look for what is cached of a prompt.
+_BY_PREFIX = ("prefix_affinity", "kv_aware")
+#: Share of the sessions from which on the unfinished ones bias what is said of the others.
+_MANY_UNFINISHED = 0.05
+
 _SATURATED = "saturated: more arrives than is served, so latencies depend on how long the run lasts"
 _NO_CAPACITY = "ignore_capacity: KV blocks as many as could be used, whether they fit or not"
 
@@ -31,6 +36,7 @@ def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
     yield from _on_the_calibration(summary["calibration"])
     if summary["scenario"]["ignore_capacity"]:
         yield _NO_CAPACITY
+    yield from _on_the_router(summary["scenario"])
     yield from _on_the_window(summary)
     yield from _on_the_sending(summary)
     yield from _on_the_requests(summary)
@@ -83,6 +89,13 @@ def _on_the_calibration(calibration: Mapping[str, Any]) -> Iterator[str]:
     if linked > _MOST_ON_LINKS:
         how = "fewer GPUs a replica or faster links may serve more"
         yield f"{linked:.1%} of the time is all-reduces: {how}"
+
+
+def _on_the_router(scenario: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where a router has nothing to look for."""
+    router, scheduler = scenario["router"]["kind"], scenario["scheduler"]
+    if router in _BY_PREFIX and not scheduler.get("enable_prefix_caching"):
+        yield f"router {router}: no replica reuses the beginning of a prompt, so only the load counts"
 
 
 def _on_the_window(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -143,6 +156,7 @@ def _on_the_requests(summary: Mapping[str, Any]) -> Iterator[str]:
     words = {"prompt_too_long": f"the prompt leaves no room for output in max_model_len ({longest:,} tokens)"}
     for reason, count in accounting["dropped"].items():
         yield f"{counted(count, 'request')} dropped: {words[reason]}"
+    yield from _on_the_sessions(summary.get("sessions"))
     counts = {
         "output": (accounting["length_capped"], f" cut at max_model_len ({longest:,} tokens)"),
         "preemption": (accounting["preemptions"], ""),
@@ -150,3 +164,18 @@ def _on_the_requests(summary: Mapping[str, Any]) -> Iterator[str]:
         "request": (accounting["client_queued"], " still held back in the client at the horizon"),
     }
     yield from (f"{counted(count, noun)}{what}" for noun, (count, what) in counts.items() if count)
+
+
+def _on_the_sessions(sessions: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield what ended conversations before their last turn."""
+    if sessions is None:
+        return
+    if sessions["unfinished"] > _MANY_UNFINISHED * sessions["begun"]:
+        yield (
+            f"{counted(sessions['unfinished'], 'session')} unfinished when the sending ended, most of them "
+            "long: workload.sessions=N lets N of them end"
+        )
+    if full := sessions["context_full"]:
+        yield f"{counted(full, 'session')} ended early: the next prompt would have been too long"
+    if failed := sessions["failed"]:
+        yield f"{counted(failed, 'session')} ended by a request that was not completed"

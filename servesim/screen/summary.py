@@ -83,6 +83,10 @@ def _sections(
     yield "Requests", _accounting(summary["accounting"])
     if swap := summary["swap"]:
         yield "Swap", swapped(swap)
+    if conversations := summary.get("sessions"):
+        yield "Sessions", _sessions(conversations)
+    if summary["prefill"]["cached_tokens"]:
+        yield "Prefix cache", _prefix_cache(summary)
     if section := summary.get("metrics"):
         yield "Time", _time(summary)
         yield dialect_title(section), dialect(section)
@@ -117,7 +121,8 @@ def _traffic(summary: Mapping[str, Any]) -> str:
     traffic, workload = summary["traffic"], summary["scenario"]["workload"]
     most = summary["scenario"]["client"]["max_concurrency"]
     limit = "" if most is None else f", {most:,} unanswered at the most"
-    users = "concurrency" in workload.get("arrivals", {})  # whose rate is not offered: it follows the answers
+    # a rate that follows the answers is not offered
+    users = "concurrency" in workload.get("arrivals", {}) or workload["kind"] == "sessions"
     rate = number(traffic["offered_per_s"])
     at_rate = f" {'sent' if users else 'offered'} at {rate}/s" if traffic["offered_per_s"] else ""
     tokens = (number(traffic[f"{way}_tokens"]) for way in ("input", "output"))
@@ -143,7 +148,8 @@ def _source(workload: Mapping[str, Any], spread: bool) -> str:
     if "think_time_s" not in arrivals:
         arrivals.pop("think_time", None)
     keys = ", ".join(f"{key}={typed(value)}" for key, value in arrivals.items())
-    return f"{kind} ({keys})" if keys else kind
+    what = "sessions, " if workload["kind"] == "sessions" else ""
+    return f"{what}{kind} ({keys})" if keys else f"{what}{kind}"
 
 
 def _memory(summary: Mapping[str, Any]) -> RenderableType:
@@ -162,6 +168,30 @@ def _accounting(accounting: Mapping[str, Any]) -> str:
     state = "clean" if accounting["clean"] else "NOT CLEAN"
     sent, completed = f"{accounting['injected']:,} injected", f"{accounting['completed']:,} completed"
     return f"{state}: {sent} = {completed} + {dropped:,} dropped + {rest}"
+
+
+def _sessions(sessions: Mapping[str, Any]) -> str:
+    """Tell how conversations ended, and how long they took."""
+    ends = {
+        "completed": "completed",
+        "context_full": "ended early",
+        "failed": "failed",
+        "unfinished": "unfinished",
+    }
+    sums = " + ".join(f"{sessions[name]:,} {words}" for name, words in ends.items())
+    each, lasted = sessions["requests"]["mean"], sessions["duration_s"]
+    if each is None:
+        return f"{sessions['begun']:,} begun = {sums}"
+    took = f"{number(lasted['p50'])} s at the median, {number(lasted['p99'])} s at p99"
+    return f"{sessions['begun']:,} begun = {sums}; {number(each)} requests each on average, {took}"
+
+
+def _prefix_cache(summary: Mapping[str, Any]) -> str:
+    """Tell how much of the prompts was in the cache."""
+    prefill = summary["prefill"]
+    found = f"{percent(prefill['hit_rate'])} of the tokens of prompts were found"
+    sums = f"{prefill['cached_tokens']:,} found, {prefill['computed_tokens']:,} computed"
+    return f"{found}: {sums}"
 
 
 def _latency(latency: Mapping[str, Mapping[str, Any]]) -> RenderableType:
@@ -224,7 +254,7 @@ def _saturation(summary: Mapping[str, Any]) -> str:
         workload = summary["scenario"]["workload"]
         kind = workload.get("arrivals", {}).get("kind")
         if kind == "burst" or workload.get("at_once"):
-            return "all requests at once"
+            return f"all {'sessions' if workload['kind'] == 'sessions' else 'requests'} at once"
         return "closed loop" if kind == "closed_loop" else "too short to tell saturation"
     return "SATURATED" if summary["saturated"] else "not saturated"
 

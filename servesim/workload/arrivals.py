@@ -30,6 +30,18 @@ class OpenLoop(Protocol):
         """Map the cumulated unit gaps to moments of sending (seconds), in the same order."""
 
 
+def moments(process: OpenLoop, rng: np.random.Generator, rows: int) -> Iterator[FloatArray]:
+    """Yield the moments of an open-loop process (seconds), ``rows`` at a time, without end."""
+    unit_time = 0.0
+    while True:
+        # Summing from the time reached, gap by gap, gives the same bits in batches of any size.
+        gaps = process.unit_gaps(rng, rows)
+        gaps[0] += unit_time
+        unit_times = np.cumsum(gaps)
+        unit_time = unit_times[-1]
+        yield process.times(unit_times)
+
+
 @dataclass(frozen=True)
 class Renewal:
     """Independent gaps with mean ``1 / rate_rps``."""

@@ -12,6 +12,7 @@ from servesim.workload.origin import Origin
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 #: Rows that a workload yields at a time: enough for numpy to be fast, few enough to keep memory flat.
 BATCH_ROWS = 8192

@@ -34,3 +34,12 @@ class Client:
                 "or choose workload/arrivals=burst"
             )
             yield Problem("client.max_concurrency", self.max_concurrency, message)
+
+    def misfits_of_sessions(self) -> Iterator[Problem]:
+        """Yield what does not go with conversations."""
+        if self.max_concurrency is not None:
+            message = (
+                "does not go with sessions, whose turns wait for answers; to limit them choose "
+                "workload/arrivals=closed_loop"
+            )
+            yield Problem("client.max_concurrency", self.max_concurrency, message)

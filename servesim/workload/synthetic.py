@@ -12,10 +12,11 @@ import numpy as np
 
 from servesim.check import MOST_S, Problem, quantity
 from servesim.streams import Streams
-from servesim.workload.arrivals import Burst, ClosedLoop, OpenLoop
+from servesim.workload.arrivals import Burst, ClosedLoop, OpenLoop, moments
 from servesim.workload.batch import BATCH_ROWS, MOST_REQUESTS, Batch, FloatArray
 from servesim.workload.lengths import Lengths
 from servesim.workload.notes import Notes
+from servesim.workload.tenant import Tenants, draw_tenants, tenant_origins
 from servesim.workload.vllm_bench import VllmBench
 
 #: Requests of a synthetic workload that names no limit.
@@ -34,6 +35,7 @@ class Synthetic:
     lengths: Lengths
     requests: int | None = quantity("requests", at_least=1, at_most=MOST_REQUESTS, default=None)
     duration_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
+    tenants: Tenants = quantity("tenants by name", factory=dict)
 
     notes: ClassVar[Notes | None] = None
     hints: ClassVar[Mapping[str, str]] = {
@@ -82,9 +84,12 @@ class Synthetic:
         """
         left = self._most_requests()
         normals = streams.stream("lengths")
+        draw = draw_tenants(self.tenants, streams) if self.tenants else None
+        known = tenant_origins(self.tenants)
         for sent_s in self._moments(streams):
             lengths = self.lengths.tokens(normals.standard_normal((BATCH_ROWS, 2)))
-            batch = Batch(sent_s, *lengths).until(left, self.duration_s)
+            origins = [known[place] for place in draw(BATCH_ROWS)] if draw else None
+            batch = Batch(sent_s, *lengths, origins).until(left, self.duration_s)
             if batch.size:
                 yield batch
             left -= batch.size
@@ -108,13 +113,6 @@ class Synthetic:
         if isinstance(self.arrivals, VllmBench):
             yield from self.arrivals.moments(fresh, self._most_requests(), BATCH_ROWS)
             return
-        rng, unit_time = fresh(), 0.0
         while isinstance(self.arrivals, ClosedLoop):
             yield np.zeros(BATCH_ROWS)
-        while True:
-            # Summing from the time reached, gap by gap, gives the same bits in batches of any size.
-            gaps = self.arrivals.unit_gaps(rng, BATCH_ROWS)
-            gaps[0] += unit_time
-            unit_times = np.cumsum(gaps)
-            unit_time = unit_times[-1]
-            yield self.arrivals.times(unit_times)
+        yield from moments(self.arrivals, fresh(), BATCH_ROWS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import repeat
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -16,7 +17,10 @@ from servesim.workload.arrivals import LEAST_RPS, MOST_RPS, ClosedLoop
 from servesim.workload.batch import BATCH_ROWS, MOST_REQUESTS, Batch, FloatArray, IntArray
 from servesim.workload.formats import Options, Recording, read
 from servesim.workload.formats.options import TimedTrace
+from servesim.workload.formats.prefixes import Spans, shared_spans
 from servesim.workload.notes import Notes
+from servesim.workload.origin import ANYWHERE, Origin
+from servesim.workload.tenant import Tenants, draw_tenants, tenant_origins
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,9 @@ class Trace:
     recorded) is kept and shifted so that its first row is sent at 0; then all times are divided by
     ``rate_scale``. ``requests`` and ``duration_s`` (simulated seconds) end the sending, whichever is reached
     first. ``at_once``: the recorded times only order the requests and choose the window; all are due at 0.
-    A row of 0 output tokens runs as 1. ``notes`` counts what was done.
+    A row of 0 output tokens runs as 1. ``notes`` counts what was done. Where the file tells the blocks of the
+    prompts, requests share what they begin with, unless ``prefix_sharing`` is off; answers are not among the
+    blocks, so a later turn of a conversation shares with the earlier prompts alone.
 
     With ``rate_rps`` the requests come in the same order, but as a Poisson process of that rate, drawn from
     the stream of the arrivals; a file without times, such as ShareGPT's, is otherwise sent at once.
@@ -61,6 +67,8 @@ class Trace:
     timed_trace: TimedTrace = quantity(default=TimedTrace())
     tokenizer: str | None = quantity("the path of a tokenizer.json", default=None)
     characters_per_token: float = quantity("characters", at_least=0.1, at_most=1000, default=4.0)
+    prefix_sharing: bool = quantity(default=True)
+    tenants: Tenants = quantity("tenants by name", factory=dict)
 
     users: ClassVar[ClosedLoop | None] = None
     concurrency: ClassVar[int | None] = None
@@ -91,10 +99,30 @@ class Trace:
         Nothing is drawn unless there is a ``rate_rps``.
         """
         requests = self._reading[0]
+        draw = draw_tenants(self.tenants, streams) if self.tenants else None
         if self.rate_rps is not None:
             requests = requests._replace(sent_s=self._arrivals(streams, requests.size))
         for start in range(0, requests.size, BATCH_ROWS):
-            yield requests.rows(start, start + BATCH_ROWS)
+            some = requests.rows(start, start + BATCH_ROWS)
+            places = draw(some.size) if draw else None
+            yield some._replace(origins=self._origins(start, some.size, places))
+
+    def _origins(self, start: int, count: int, places: list[int] | None) -> list[Origin] | None:
+        """Return where some requests come from, tenants given by their places; None: nothing is known."""
+        spans, known = self._spans, tenant_origins(self.tenants) or [ANYWHERE]
+        if spans is None:
+            return None if places is None else [known[place] for place in places]
+        found = spans.of(start, start + count)
+        origins = repeat(known[0], count) if places is None else (known[place] for place in places)
+        return [each._replace(prefix=own) if own else each for each, own in zip(origins, found, strict=True)]
+
+    @cached_property
+    def _spans(self) -> Spans | None:
+        """What the prompts of the requests share; None where nothing is known, or wanted."""
+        (requests, _), blocks = self._reading, self._recording.blocks
+        if blocks is None or not self.prefix_sharing:
+            return None
+        return shared_spans(blocks.taken(self._rows[: requests.size]), requests.input_tokens)
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong with the window, or with the file, or what does not go together."""
@@ -137,17 +165,21 @@ class Trace:
         return _recorded(path, path.stat().st_mtime_ns if path.exists() else 0, self.format, options)
 
     @cached_property
+    def _rows(self) -> IntArray:
+        """The rows of the window, in order of time."""
+        order = np.argsort(self._recording.time_ns, kind="stable")
+        first, stop = self._window(self._recording.time_ns[order])
+        return order[first:stop]
+
+    @cached_property
     def _reading(self) -> tuple[Batch, Notes]:
-        recording = self._recording
-        order = np.argsort(recording.time_ns, kind="stable")
-        first, stop = self._window(recording.time_ns[order])
-        kept = order[first:stop]
+        recording, kept = self._recording, self._rows
         sent_s, shift_ns = self._sent(recording.time_ns[kept])
         asked = Batch(sent_s, recording.input_tokens[kept], recording.output_tokens[kept])
         asked = asked.until(self.requests, self.duration_s)
         drawn = self.rate_rps is not None
         notes = Notes(
-            rows=len(order) + sum(count for _, count in recording.left_out),
+            rows=recording.size + sum(count for _, count in recording.left_out),
             requests=asked.size,
             out_of_order=int(np.count_nonzero(np.diff(recording.time_ns) < 0)),
             same_time=int(np.count_nonzero(np.diff(asked.sent_s) == 0)) if self.timed and not drawn else 0,

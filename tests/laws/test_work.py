@@ -53,8 +53,10 @@ def fits(head: Request, engine: Any) -> bool:
     A prompt that was thrown out of a prefill replica is let in again only as a whole.
     """
     whole = isinstance(engine, PrefillEngine) and head.preemptions
-    tokens = head.missing_tokens() if whole else min(head.missing_tokens(), engine.token_budget)
-    return ceil((head.computed + tokens) / engine.kv.block_size) <= engine.kv.free
+    cached = engine.kv.cached_tokens(head, engine.kv.free) if head.may_be_cached else 0
+    missing = head.missing_tokens() - cached
+    tokens = missing if whole else min(missing, engine.token_budget)
+    return ceil((cached + tokens) / engine.kv.block_size) <= engine.kv.free
 
 
 @settings(max_examples=40)

@@ -3,6 +3,8 @@
 import copy
 from typing import Any
 
+import pytest
+
 from tests.screen.screens import printed_from, screen, summary_of, unwrapped
 
 
@@ -29,6 +31,20 @@ def noted(**changes: Any) -> str:
             place = place[group]
         place[key] = value
     return unwrapped(printed_from(summary).partition("Notes")[2])
+
+
+@pytest.mark.parametrize(
+    ("without", "router", "told"),
+    [
+        ("scheduler=static", "kv_aware", True),
+        ("scheduler.enable_prefix_caching=false", "prefix_affinity", True),
+        ("scheduler.enable_prefix_caching=false", "least_outstanding", False),
+        ("scheduler=continuous", "kv_aware", False),
+    ],
+)
+def test_a_router_that_finds_nothing_in_any_cache(without: str, router: str, told: bool) -> None:
+    printed = unwrapped(screen(without, f"router={router}"))
+    assert (f"router {router}: no replica reuses the beginning of a prompt" in printed) is told
 
 
 def test_one_is_singular() -> None:

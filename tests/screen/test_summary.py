@@ -66,6 +66,12 @@ def test_a_replica_on_one_gpu_is_not_parallel() -> None:
     assert "tensor parallel" not in printed
 
 
+def test_a_router_is_told_with_what_is_set_of_it() -> None:
+    assert "router least_outstanding Scheduler" in unwrapped(screen())
+    told = unwrapped(screen("router=session_sticky", "router.max_imbalance=0", "router.delay_s=0.5"))
+    assert "router session_sticky (delay_s=0.5, max_imbalance=0, remembers=100000) Scheduler" in told
+
+
 def test_the_mean_request_is_taken_apart() -> None:
     parts = unwrapped(screen(*DISAGGREGATED)).partition("Time mean ms: ")[2].partition(" E2E")[0]
     names = "queue prefill transfer decode_queue decode"

@@ -92,7 +92,7 @@ def test_a_finished_sweep_runs_nothing_and_composes_nothing(
 ) -> None:
     first = sweep(SMALL, [RATES], folder=tmp_path, n_jobs=1)
     assert len(simulated) == 2
-    monkeypatch.setattr("servesim.config.expansion.compose", None)
+    monkeypatch.setattr("servesim.config.compositions.compose", None)
     assert sweep(SMALL, [RATES], folder=tmp_path, n_jobs=1).equals(first)
     assert len(simulated) == 2
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+import servesim
 from servesim.check import check
 from servesim.streams import Streams
 from servesim.workload.arrivals import Burst, ClosedLoop, Constant, Gamma, Poisson
@@ -15,6 +16,7 @@ from servesim.workload.formats.options import TimedTrace
 from servesim.workload.lengths import Fixed, Geometric, Lognormal, Range, Uniform
 from servesim.workload.quantiles import Quantiles
 from servesim.workload.schedule import Schedule
+from servesim.workload.sessions import Sessions
 from servesim.workload.synthetic import Synthetic
 from servesim.workload.trace import Trace
 from servesim.workload.vllm_bench import VllmBench
@@ -70,6 +72,15 @@ def test_a_trace_lacks_its_path_only() -> None:
     assert values.pop("path") == "???"  # OmegaConf's way to ask for it
     values["timed_trace"] = TimedTrace(**values["timed_trace"])
     assert Trace("x", **values) == Trace("x")
+
+
+@pytest.mark.parametrize("option", ["sessions", "agentic"])
+def test_conversations_compose(option: str) -> None:
+    workload = servesim.load(f"workload={option}").workload
+    assert isinstance(workload, Sessions)
+    kinds = {path.stem for path in options("turns")}
+    assert kinds == {"fixed", "geometric", "uniform"}
+    assert workload.tools.lengths == Lognormal(500.0, 150.0, 1.5, 1.0)
 
 
 def test_the_shipped_day_sends_4_requests_per_second_on_average() -> None:

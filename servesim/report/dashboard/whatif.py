@@ -20,6 +20,7 @@ from servesim.results.result import Result
 from servesim.scenario import Scenario
 from servesim.simulation import run
 from servesim.workload.replay import Replay
+from servesim.workload.sessions import Sessions
 from servesim.workload.synthetic import DEFAULT_REQUESTS, Synthetic
 from servesim.workload.trace import Trace
 
@@ -110,7 +111,7 @@ class WhatIfs:
             message = f"stopped after {self._most_s:g} s, with {error.args[0]:,} requests sent; {_BY_COMMAND}"
             raise ConfigError([Problem("", None, message)]) from error
 
-    def _too_much(self, workload: Synthetic | Trace | Replay) -> Iterator[Problem]:
+    def _too_much(self, workload: Synthetic | Sessions | Trace | Replay) -> Iterator[Problem]:
         """Yield why a workload is more than a what-if should wait for."""
         requests = workload.requests or DEFAULT_REQUESTS
         if requests > self._most_requests:

@@ -1,0 +1,195 @@
+"""The client of conversations: whoever sends a turn when the answer to the last one has ended."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import repeat
+from math import inf
+
+from servesim.cluster.cluster import Cluster
+from servesim.cluster.listener import Listener
+from servesim.engine.clock import ARRIVAL, EARLY_S, Alarm, Clock
+from servesim.streams import Streams
+from servesim.workload.request import Request
+from servesim.workload.session import Session
+from servesim.workload.sessions import Sessions
+
+#: Requests between two pauses.
+PAUSE_REQUESTS = 1024
+
+
+@dataclass
+class Ends:
+    """How sessions ended: all turns answered, no room for the next prompt, or a request that failed.
+
+    ``durations_s`` and ``requests`` are of the first two: seconds from the first sending to the end of the
+    last answer, and the number of requests. ``open_s`` are seconds up to the last answer of those that had
+    more to say when the sending ended, or the run.
+    """
+
+    begun: int = 0
+    completed: int = 0
+    context_full: int = 0
+    failed: int = 0
+    durations_s: array[float] = field(default_factory=lambda: array("d"))
+    requests: array[int] = field(default_factory=lambda: array("q"))
+    open_s: array[float] = field(default_factory=lambda: array("d"))
+
+    @property
+    def unfinished(self) -> int:
+        """How many had more to say when the sending ended, or the run."""
+        return self.begun - self.completed - self.context_full - self.failed
+
+
+class Talk:
+    """A session that is going on: since when, how many of its turns were sent, when the last was answered."""
+
+    __slots__ = ("answered_s", "begun_s", "pause_s", "sent", "session")
+
+    def __init__(self, session: Session, begun_s: float, pause_s: float) -> None:
+        self.session = session
+        self.begun_s = self.answered_s = begun_s
+        self.pause_s = pause_s
+        self.sent = 0
+
+
+class Conversations(Listener):
+    """Begins sessions at their times, or for users who hold one after the other, and sends turn after turn.
+
+    Requests are numbered as they are sent. A session ends with the answer to its last turn, before a prompt
+    that would be too long, or with a request that is not completed.
+
+    Args:
+        clock: event time.
+        workload: the sessions, when they begin, and what ends the sending.
+        streams: what they are drawn from.
+        cluster: where the requests go.
+        pause: told every thousand requests how many there have been.
+        max_model_len: tokens that a prompt and its answer may have together.
+        api_time_s: seconds from the sending to the arrival.
+    """
+
+    held_due_s: tuple[float, ...] = ()
+
+    def __init__(
+        self,
+        clock: Clock,
+        workload: Sessions,
+        streams: Streams,
+        cluster: Cluster,
+        pause: Callable[[int], None],
+        max_model_len: int,
+        api_time_s: float = 0.0,
+    ) -> None:
+        super().__init__(clock, cluster, api_time_s)
+        self.ends = Ends()
+        self._workload = workload
+        self._sessions = workload.conversations(streams)
+        self._starts_s = workload.starts_s(streams)
+        self._pauses_s = _pauses_s(workload, streams)
+        self._pause = pause
+        self._sent = 0
+        self._most = inf if workload.most_requests is None else workload.most_requests
+        self._until_s = inf if workload.duration_s is None else workload.duration_s
+        context = inf if workload.max_context_tokens is None else workload.max_context_tokens
+        self._longest = min(context, max_model_len - 1)
+        self._open: dict[Talk, None] = {}
+        self._asking: dict[Request, Talk] = {}
+        self._next_s = next(self._starts_s, None)
+        self._alarm = Alarm(self._begin_due)
+        clock.set(self._alarm, clock.now, ARRIVAL)
+
+    def _begin_due(self) -> None:
+        """Begin all sessions whose time has come, then wait for the next, while anything may be sent."""
+        while self._next_s is not None:
+            seen_s = self._next_s - EARLY_S
+            if seen_s > self._clock.now:
+                self._clock.set(self._alarm, seen_s, ARRIVAL)
+                return
+            if not self._begin(self._next_s):
+                return
+            self._next_s = next(self._starts_s, None)
+
+    def _begin(self, start_s: float) -> bool:
+        """Begin the next session, if there is one and it may send; say whether it was begun."""
+        session = next(self._sessions, None) if self._may_send(start_s) else None
+        if session is None:
+            return False
+        talk = Talk(session, start_s, next(self._pauses_s))
+        self.ends.begun += 1
+        self._open[talk] = None
+        self._ask(talk, start_s, session.system_tokens + session.inputs[0])
+        return True
+
+    def _may_send(self, sent_s: float) -> bool:
+        return self._sent < self._most and sent_s < self._until_s
+
+    def _ask(self, talk: Talk, sent_s: float, prompt: int) -> None:
+        """Send the next turn, if anything may still be sent."""
+        if not self._may_send(sent_s):
+            return
+        if self._sent % PAUSE_REQUESTS == 0:
+            self._pause(self._sent)
+        session, turn = talk.session, talk.sent
+        request = Request(self._sent, sent_s, prompt, session.outputs[turn], session.origin_of(turn))
+        self._sent += 1
+        talk.sent += 1
+        self._asking[request] = talk
+        self._send(request, sent_s)
+
+    def _answered(self, request: Request) -> None:
+        talk, ends, now = self._asking.pop(request), self.ends, self._clock.now
+        session, turn, talk.answered_s = talk.session, talk.sent, now
+        if request.generated < request.output_tokens:
+            ends.failed += 1
+        elif turn == session.turns:
+            ends.completed += 1
+            self._note(talk, now)
+        elif (prompt := request.input_tokens + request.generated + session.inputs[turn]) > self._longest:
+            ends.context_full += 1
+            self._note(talk, now)
+        else:
+            sent_s = now + session.waits_s[turn]
+            self._later(sent_s, partial(self._ask, talk, sent_s, prompt))
+            return
+        del self._open[talk]
+        if self._workload.users:
+            start_s = now + talk.pause_s
+            self._later(start_s, partial(self._begin, start_s))
+
+    def _later(self, sent_s: float, send: Callable[[], object]) -> None:
+        """Let something be sent, which is seen as early as any arrival, but after now."""
+        self._clock.call_at(max(sent_s - EARLY_S, self._clock.now + EARLY_S), send)
+
+    def _note(self, talk: Talk, now: float) -> None:
+        """Note how long a session took, and how many requests."""
+        self.ends.durations_s.append(now - talk.begun_s)
+        self.ends.requests.append(talk.sent)
+
+    def halt(self, now: float) -> None:
+        """Cut the run: whatever has been sent by now will not arrive, and no session goes on."""
+        super().halt(now)
+        self.ends.open_s.extend(talk.answered_s - talk.begun_s for talk in self._open)
+
+    def remaining(self) -> int:
+        """Count the requests that are yet to be sent; none where a duration ends the sending.
+
+        Where the number of sessions ends it, those of sessions that have not ended, as if nothing ended one
+        early.
+        """
+        left = self._most - self._sent
+        if self._until_s < inf or not left:
+            return 0
+        if self._workload.sessions is not None:
+            going_on = sum(talk.session.turns - talk.sent for talk in self._open)
+            left = min(left, going_on + sum(session.turns for session in self._sessions))
+        return int(left)
+
+
+def _pauses_s(workload: Sessions, streams: Streams) -> Iterator[float]:
+    """Yield the seconds that a user rests after each session; nobody is asked to where there are no users."""
+    users = workload.users
+    return users.thoughts_s(streams.stream("think times")) if users else repeat(0.0)

@@ -1,0 +1,37 @@
+"""A session: one conversation, as it will go unless something ends it early."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from servesim.workload.origin import Origin
+
+
+class Session(NamedTuple):
+    """The turns of one conversation, in order, whatever becomes of it.
+
+    Attributes:
+        origin: where its first request comes from; those of later turns differ in their turn alone.
+        system_tokens: tokens of the system prompt, which every prompt begins with.
+        inputs: tokens that each turn adds to what was said before.
+        outputs: tokens of each answer.
+        waits_s: seconds from the answer before each turn to its sending; those of the first turn, from the
+            end of the same user's last session, are for the arrivals to say.
+
+    """
+
+    origin: Origin
+    system_tokens: int
+    inputs: list[int]
+    outputs: list[int]
+    waits_s: list[float]
+
+    @property
+    def turns(self) -> int:
+        """Return the number of turns."""
+        return len(self.inputs)
+
+    def origin_of(self, turn: int) -> Origin:
+        """Return where the request of a turn comes from."""
+        session, _, tenant, priority, attempt, prefix, stream, slack_s = self.origin
+        return Origin(session, turn, tenant, priority, attempt, prefix, stream, slack_s)
