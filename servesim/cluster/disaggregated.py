@@ -26,5 +26,5 @@ class Disaggregated(Continuous):
         yield from super().problems()
         if self.offload is not None:
             yield Problem(
-                "offload", None, "is not modelled for prefill and decode pools: choose scheduler/offload=null"
+                "offload", None, "is not modelled for prefill and decode pools: choose scheduler/offload=none"
             )

@@ -25,7 +25,7 @@ class Medium:
     bandwidth_bytes_per_s: float | None = quantity(
         "bytes/s per GPU and direction", at_least=1, at_most=MOST_PER_S, default=None
     )
-    efficiency: float = quantity("share of line rate", at_least=LEAST_FACTOR, at_most=1, default=1.0)
+    efficiency: float = quantity("share of line rate", at_least=LEAST_FACTOR, at_most=1, default=0.8)
     latency_s: float = quantity("s", at_least=0, at_most=MOST_S, default=0.0)
 
     def bandwidth(self, line_bytes_per_s: float) -> float:
@@ -50,4 +50,4 @@ class Offload:
     def problems(self) -> Iterator[Problem]:
         """Yield a problem where there is no tier at all."""
         if self.host is None and self.store is None:
-            yield Problem("", None, "needs a host or a store; scheduler/offload=null keeps KV on the GPUs")
+            yield Problem("", None, "needs a host or a store; scheduler/offload=none keeps KV on the GPUs")

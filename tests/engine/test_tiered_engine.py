@@ -8,6 +8,7 @@ from servesim.cost.memory import GIB
 from servesim.engine.continuous import Continuous
 from servesim.engine.offload import Medium, Offload
 from servesim.workload.origin import Origin
+from servesim.workload.request import Request
 from tests.costs import AffineStepTime
 from tests.serving import Run, Sent, Service
 
@@ -87,3 +88,20 @@ def test_a_store_is_shared_and_a_host_is_not() -> None:
         assert [row["replica"] for row in run.by_id] == [0, 1, 0, 1, 0, 1]
         loaded.append(run.by_id[5]["loaded_tokens"])
     assert loaded == [0, 12, 12]
+
+
+def test_an_answer_written_anew_makes_the_one_before_stale() -> None:
+    """A turn's answer fills four blocks, then two; the next turn finds the two, though a host had four."""
+    turn, anything = Origin(stream=5), Origin()
+    writing = [((0.0, 4, 13), turn), ((50.0, 24, 1), anything), ((100.0, 4, 5), turn)]
+    run = serve(Offload(Medium(AMPLE)), *writing, ((200.0, 24, 1), anything), ((300.0, 20, 1), turn))
+    assert run.by_id[4]["cached_tokens"] + run.by_id[4]["loaded_tokens"] == 8
+
+
+def test_a_router_may_ask_what_would_be_found() -> None:
+    scheduler = Continuous(block_size=4, offload=Offload(Medium(AMPLE)))
+    service = Service(scheduler, STEP_TIME, kv_blocks=6, origins=[PROMPT, OTHER])
+    run = service.serve([(0.0, 16, 1), (10.0, 16, 1)])
+    asked = Request(9, 20.0, 16, 1, PROMPT)
+    assert run.engines[0].cached_tokens_of(asked, 20.0) == 12
+    assert run.engines[0].kv.cached_tokens(asked, 6) == 8

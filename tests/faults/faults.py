@@ -31,6 +31,8 @@ CACHE = "servesim/engine/prefix_cache.py"
 DECODES = "servesim/engine/decodes.py"
 LEAP = "servesim/engine/leap.py"
 SWAP = "servesim/engine/swap_space.py"
+TIER = "servesim/engine/tier.py"
+TIERED = "servesim/engine/tiered_engine.py"
 STATIC = "servesim/engine/static.py"
 SPLIT = "servesim/engine/disaggregated.py"
 CLUSTER = "servesim/cluster/cluster.py"
@@ -128,7 +130,7 @@ FAULTS = (
     Fault(
         "blocks that others hold are taken once more",
         KV,
-        "request.blocks = found - idle",
+        "request.blocks = self._found - idle",
         "request.blocks = 0",
     ),
     Fault(
@@ -161,6 +163,37 @@ FAULTS = (
         SWAP,
         "missing = max(self.drop(request) - found, 0)",
         "missing = self.drop(request)",
+    ),
+    # ---- KV tiers
+    Fault(
+        "what is being written is read",
+        TIER,
+        " and run.ready_s <= now",
+        "",
+    ),
+    Fault(
+        "what a tier has just given is lost first",
+        TIER,
+        "                self._order.move_to_end(run)\n",
+        "                self._order.move_to_end(run, last=False)\n",
+    ),
+    Fault(
+        "an old answer is found behind the beginning of a new one",
+        CACHE,
+        "if self.on_rewrite is not None and not loaded:",
+        "if False:",
+    ),
+    Fault(
+        "what is loaded takes no room",
+        TIERED,
+        "        self.kv.free -= room\n",
+        "",
+    ),
+    Fault(
+        "what has been loaded is computed as well",
+        TIERED,
+        "        request.computed += tokens\n",
+        "",
     ),
     # ---- the limits of a step
     Fault(

@@ -30,7 +30,10 @@ INTERRUPTED = 2
 
 SUITE = (
     "tests/engine/test_swap_space.py",
+    "tests/engine/test_tier.py",
+    "tests/engine/test_tiered_engine.py",
     "tests/laws/test_swapping.py",
+    "tests/laws/test_kv_tiers.py::test_every_block_is_free_or_held_and_no_tier_is_fuller_than_full",
     "tests/laws/test_client.py",
     "tests/oracle/test_equality.py::test_fixed_cases_are_equal_and_reach_every_regime",
     "tests/oracle/test_equality.py::test_a_horizon_cuts_both_alike",
