@@ -15,6 +15,7 @@ from servesim.report.theme import plain
 
 _GOODPUT, _MET = GOODPUT_PER_GPU.column, "goodput.attainment"
 _TTFT, _TPOT, _SEEN = "latency.ttft_s.p99", "latency.tpot_s.p99", INTERACTIVITY.column
+_LIGHT = "fairness.tenants.light.ttft_s.p99"
 _TITLE = {"font": {"size": 14}, "x": 0.02, "xanchor": "left", "y": 0.98, "yanchor": "top"}
 
 #: Returns a figure of a study, or of one of its panels.
@@ -118,6 +119,12 @@ STUDIES = (
         _over_load(OUTPUT.column),
         panels=("workload/lengths",),
         difference=OUTPUT.column,
+    ),
+    Study(
+        "fairness",
+        (_LIGHT, "fairness.tenants.heavy.ttft_s.p99", "fairness.jain_index", OUTPUT.column),
+        _over_load(_LIGHT),
+        difference=_LIGHT,
     ),
     Study(
         "gpu_frontier",

@@ -226,6 +226,12 @@ class Scenario:
         longest = self.model.max_position_embeddings
         return longest if self.ignore_capacity else min(longest, sheet.kv_tokens)
 
+    @property
+    def _system_prompt_tokens(self) -> int:
+        """Tokens that every prompt begins with; 0 where there are none, or what is given is no number."""
+        tokens = self.workload.system_prompt_tokens if isinstance(self.workload, Sessions) else 0
+        return tokens if isinstance(tokens, int) else 0
+
     def _memory_problems(self, path: str, pool: Pool) -> Iterator[Problem]:
         sheet, scheduler = self._sheet(pool), self.scheduler
         given = scheduler.max_model_len
@@ -240,6 +246,9 @@ class Scenario:
         elif given != "auto" and not self.ignore_capacity and given > sheet.kv_tokens:
             message = f"must be at most the {sheet.kv_tokens} that the KV cache of {path} holds (tokens)"
             yield Problem("scheduler.max_model_len", given, message)
+        elif (tokens := self._system_prompt_tokens) >= longest:
+            message = f"must be below the {longest} of the longest sequence, max_model_len (tokens)"
+            yield Problem("workload.system_prompt_tokens", tokens, message)
         elif isinstance(scheduler, Continuous) and not scheduler.can_schedule(longest):
             tokens = scheduler.max_num_batched_tokens
             message = (

@@ -109,6 +109,10 @@ def test_what_does_not_go_with_conversations_is_refused(capsys: pytest.CaptureFi
         servesim.load(*SMALL, "client.max_concurrency=3")
     with pytest.raises(ConfigError, match=r"workload.tool_calls = 3: set workload.tools.calls"):
         servesim.load(*SMALL, "workload.tool_calls=3")
+    with pytest.raises(ConfigError, match="system_prompt_tokens = 200000: must be below the 131072 of"):
+        servesim.load(*SMALL, "workload.system_prompt_tokens=200000")
+    with pytest.raises(ConfigError, match="system_prompt_tokens = 'many': must be a whole number"):
+        servesim.load(*SMALL, "workload.system_prompt_tokens=many")
     assert main(["plan", "workload=sessions"]) == 1
     assert "sweep cluster.replicas instead" in capsys.readouterr().err
 

@@ -79,18 +79,26 @@ def test_the_sdist_holds_all_that_the_tests_need(builds: Builds) -> None:
 
 def collected(folder: Path) -> set[str]:
     """Return the tests that pytest finds in a clone, slow ones too; some need what is not installed."""
-    quiet = ("--collect-only", "--quiet", "-p", "no:cacheprovider", "-n", "0", "-m", "")
+    quiet = ("--collect-only", "--quiet", "-p", "no:cacheprovider", "-n", "0", "-m", "", "--assert=plain")
     printed = run(sys.executable, "-m", "pytest", *quiet, cwd=folder)
     return {line for line in printed.splitlines() if "::" in line}
 
 
-def test_every_test_of_the_sdist_can_be_collected_from_it(builds: Builds, tmp_path: Path) -> None:
+def modules(folder: Path) -> dict[str, str]:
+    """Return the texts of the modules below a folder."""
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*.py")}
+
+
+def test_every_test_of_the_sdist_can_be_collected_from_it(
+    builds: Builds, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     with tarfile.open(builds.sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     (unpacked,) = tmp_path.iterdir()
-    here = collected(ROOT)
-    assert len(here) > 1000
-    assert collected(unpacked) == here
+    assert modules(unpacked / "tests") == modules(ROOT / "tests")
+    there = collected(unpacked)
+    assert len(there) > 1000
+    assert {item.nodeid for item in request.session.items} <= there  # all, where all tests are run
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(builds: Builds) -> None:

@@ -150,6 +150,7 @@ def test_every_option_is_told() -> None:
         "model",
         "gpu",
         "scheduler",
+        "scheduler/queue_order",
         "router",
         "workload",
         "workload/arrivals",

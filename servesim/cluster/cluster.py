@@ -29,6 +29,8 @@ from servesim.engine.log import (
     Log,
     request_row,
 )
+from servesim.engine.preemptive import PreemptiveEngine
+from servesim.engine.stalling import StallingEngine
 from servesim.engine.static import Static, StaticEngine
 from servesim.engine.swap_space import Swaps, SwapSpace
 from servesim.engine.tiered_engine import TieredEngine
@@ -151,10 +153,14 @@ class PooledCluster(Cluster):
                 return StaticEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
             basics = index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished
             swap = self._swap_space(scheduler, pool)
-            if scheduler.offload is None or self.offloading is None:
-                return ContinuousEngine(*basics, swap)
-            tiers, least = self.offloading.tiers(), scheduler.offload.min_load_tokens
-            return TieredEngine(*basics, swap, tiers, least, self._load)
+            if scheduler.offload is not None and self.offloading is not None:
+                tiers, least = self.offloading.tiers(), scheduler.offload.min_load_tokens
+                return TieredEngine(*basics, swap, tiers, least, self._load)
+            if scheduler.prefill_policy != "stall_free":
+                return StallingEngine(*basics, swap)
+            if scheduler.throws_out:
+                return PreemptiveEngine(*basics, swap)
+            return ContinuousEngine(*basics, swap)
 
         reuses_prefixes = isinstance(scheduler, Continuous) and scheduler.enable_prefix_caching
         self._group: Group[Any] = Group(

@@ -148,7 +148,7 @@ class Conversations(Listener):
         elif turn == session.turns:
             ends.completed += 1
             self._note(talk, now)
-        elif (prompt := request.input_tokens + request.generated + session.inputs[turn]) > self._longest:
+        elif (prompt := request.input_tokens + request.output_tokens + session.inputs[turn]) > self._longest:
             ends.context_full += 1
             self._note(talk, now)
         else:

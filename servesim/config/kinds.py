@@ -21,6 +21,10 @@ from servesim.cost.auto import Auto
 from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
 from servesim.engine.continuous import Continuous
+from servesim.engine.queue_order.fair import Fair
+from servesim.engine.queue_order.keyed import EarliestDeadline, ShortestFirst
+from servesim.engine.queue_order.order import Fcfs
+from servesim.engine.queue_order.priority import Priority
 from servesim.engine.static import Static
 from servesim.workload import turns
 from servesim.workload.arrivals import Burst, ClosedLoop, Constant, Gamma, Poisson
@@ -44,6 +48,13 @@ LENGTHS: Mapping[str, type] = {
 KINDS: Kinds = {
     "calibration": {"auto": Auto, "profile": Profile, "roofline": Roofline},
     "scheduler": {"static": Static, "continuous": Continuous, "disaggregated": Disaggregated},
+    "scheduler.queue_order": {
+        "fcfs": Fcfs,
+        "shortest_first": ShortestFirst,
+        "priority": Priority,
+        "earliest_deadline": EarliestDeadline,
+        "fair": Fair,
+    },
     "cluster": {"pool": Pool, "prefill_decode": PrefillDecode},
     "router": {
         "round_robin": RoundRobin,
@@ -86,5 +97,4 @@ LATER = {
     "q_lora_rank": _LATENT,
     "sliding_window": _WINDOW,
     **dict.fromkeys(("speculative", "speculation", "draft"), _DRAFTS),
-    "scheduling_policy": "an order of the queue other than first come, first served is",
 }

@@ -8,11 +8,17 @@ from typing import ClassVar, Literal
 
 from servesim.check import LEAST_FACTOR, Problem, quantity
 from servesim.engine.offload import MOST_GIB, Offload
+from servesim.engine.queue_order.order import Fcfs, QueueOrder
+from servesim.engine.queue_order.priority import Priority
 from servesim.workload.lengths import MOST_TOKENS
 
 #: A thousand times what engines run with. The memory that step times take grows with these numbers.
 MOST_SEQUENCES = 1_000_000
 MOST_BLOCKS = 1_000_000_000
+
+#: What shares a step with what: prompts fill up the steps of decodes, or have steps of their own, which come
+#: before those of decodes or after them.
+PrefillPolicy = Literal["stall_free", "prefill_first", "decode_first"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,8 @@ class Continuous:
     recomputes). ``pcie_efficiency`` is the share of PCIe's line rate that such copies get.
     """
 
+    queue_order: QueueOrder = quantity(default=Fcfs())
+    prefill_policy: PrefillPolicy = quantity(default="stall_free")
     max_num_seqs: int = quantity("sequences", at_least=1, at_most=MOST_SEQUENCES, default=1024)
     max_num_batched_tokens: int = quantity("tokens per step", at_least=1, at_most=MOST_TOKENS, default=8192)
     block_size: int = quantity("tokens", at_least=1, at_most=MOST_TOKENS, default=16)
@@ -44,16 +52,41 @@ class Continuous:
     pcie_efficiency: float = quantity("share of line rate", at_least=LEAST_FACTOR, at_most=1, default=0.8)
     offload: Offload | None = quantity(default=None)
 
+    concerns: ClassVar[tuple[str, ...]] = (
+        "queue_order",
+        "prefill_policy",
+        "offload",
+        "enable_prefix_caching",
+    )
+
     hints: ClassVar[Mapping[str, str]] = {
         "batch_size": "continuous batching has max_num_seqs instead",
         "batch_timeout_s": "continuous batching never waits for a batch to fill",
     }
 
+    @property
+    def throws_out(self) -> bool:
+        """Whether a waiting request may throw running ones out."""
+        return isinstance(self.queue_order, Priority) and self.queue_order.preempt
+
     def problems(self) -> Iterator[Problem]:
-        """Yield a problem where tiers are to keep what no prefix cache knows of."""
-        if self.offload is not None and not self.enable_prefix_caching:
+        """Yield policies that do not go together."""
+        if self.throws_out and self.prefill_policy != "stall_free":
+            message = "must be false unless prefill_policy=stall_free"
+            yield Problem("queue_order.preempt", True, message)
+        if self.offload is not None:
+            yield from self._misfits_of_tiers()
+
+    def _misfits_of_tiers(self) -> Iterator[Problem]:
+        """Yield what tiers behind the GPUs do not go together with."""
+        if not self.enable_prefix_caching:
             message = "needs enable_prefix_caching: tiers keep what the prefix cache loses"
             yield Problem("offload", None, message)
+        if self.throws_out:
+            yield Problem("queue_order.preempt", True, "must be false unless scheduler/offload=none")
+        if self.prefill_policy != "stall_free":
+            message = "must be stall_free unless scheduler/offload=none"
+            yield Problem("prefill_policy", self.prefill_policy, message)
 
     def can_schedule(self, prompt_tokens: int) -> bool:
         """Say whether a prompt of so many tokens can be scheduled at all: in chunks, or in one step."""

@@ -7,17 +7,17 @@ steps are planned as one leap up to the next event that can change the batch.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from math import inf
 
 from servesim.cost.step_time import StepTime
 from servesim.engine.clock import StalledError
 from servesim.engine.continuous import Continuous
-from servesim.engine.decodes import Decodes
 from servesim.engine.kv_cache import KvCache
 from servesim.engine.leap import Leap
-from servesim.engine.log import KV_BLOCKS_LAST, STEPS, Log, pack_gap, pack_step
+from servesim.engine.log import DECODES, KV_BLOCKS_LAST, STEPS, Log, pack_gap, pack_step
+from servesim.engine.queue_order.fair_queue import FairQueue
+from servesim.engine.queue_order.order import Queue
 from servesim.engine.swap_space import SwapSpace
 from servesim.workload.request import Request
 
@@ -52,10 +52,9 @@ class ContinuousEngine:
         self.step_time = step_time
         caches = scheduler.enable_prefix_caching
         self.kv = KvCache(kv_blocks, scheduler.block_size, caches=caches, swap=swap)
-        self.waiting: deque[Request] = deque()
-        #: in order of admission; a dict is an ordered set whose last member pops in O(1)
-        self.running: dict[Request, None] = {}
-        self.decodes = Decodes(scheduler.block_size)
+        #: the running ones in order of admission; ``popitem`` takes out the one to be preempted
+        self.waiting, self.running, self.decodes = scheduler.queue_order.start(scheduler.block_size)
+        self._tenants = self.waiting if isinstance(self.waiting, FairQueue) else None
         #: the one running request whose prompt is only partly computed; always the last of `running`
         self.partial: Request | None = None
         self._chunks: list[tuple[Request, int]] = []
@@ -77,7 +76,7 @@ class ContinuousEngine:
         self.waiting.append(request)
         if not self._leap.steps:
             return max(now, request.arrived_s)
-        could_join = self._leap.steps > 1 and self._admissible(self.waiting, request)
+        could_join = self._leap.steps > 1 and self._admissible(self.waiting, request, self.decodes.count)
         return self._leap.cut(now) if could_join else None
 
     def boundary(self, now: float) -> float | None:
@@ -102,10 +101,14 @@ class ContinuousEngine:
         """Return how many tokens of a prompt this replica would find in its cache now."""
         return self.kv.cached_tokens(request, self.kv.blocks - self.kv_used(now))
 
-    def _admissible(self, queue: deque[Request], request: Request) -> bool:
-        """Say whether the newest of a queue is its head and could be admitted beside the decodes."""
-        budget = self.token_budget - self.decodes.count
-        if queue[0] is not request or budget <= 0 or len(self.running) >= self.max_num_seqs:
+    def _admissible(self, queue: Queue, request: Request, beside: int) -> bool:
+        """Say whether the newest of a queue is its head and could be admitted beside so many tokens."""
+        budget = self.token_budget - beside
+        if budget <= 0 or len(self.running) >= self.max_num_seqs:
+            return False
+        if self._tenants is not None and queue is self.waiting:
+            return self._tenants.begins(request)
+        if queue[0] is not request:
             return False
         reuses = request.may_be_cached and self.kv.find(request)
         missing = request.missing_tokens()
@@ -121,7 +124,7 @@ class ContinuousEngine:
         if not preempted:
             self._admit(now)
         if self._chunks:
-            return self._plan_mixed(now)
+            return self._plan_mixed(now, self.decodes.count, self.decodes.context())
         if self.decodes.count:
             return self._plan_leap(now)
         return self._plan(now) if preempted else None
@@ -131,26 +134,35 @@ class ContinuousEngine:
         decodes, preempted = self.decodes, 0
         self._chunks = []
         while (blocks := decodes.blocks()) > self.kv.free:
-            self._preempt_last(now)
+            self._preempt_one(now)
             preempted += 1
         self.kv.free -= blocks
-        if self.partial is not None:
-            tokens = min(self.partial.missing_tokens(), self.token_budget - decodes.count)
-            if not self._schedule(self.partial, tokens):
-                self._preempt_last(now)
-                preempted += 1
-            elif tokens == self.partial.missing_tokens():
-                self.kv.name(self.partial)
+        while self.partial is not None and not self._schedule_next(self.partial, decodes.count):
+            self.kv.free += blocks
+            self._preempt_one(now)
+            preempted += 1
+            blocks = decodes.blocks()
+            self.kv.free -= blocks
         self._preempted += preempted
         return preempted
+
+    def _schedule_next(self, request: Request, beside: int) -> bool:
+        """Schedule the next chunk of a partly computed prompt beside so many tokens, if it fits."""
+        missing = request.missing_tokens()
+        tokens = min(missing, self.token_budget - beside)
+        if not self._schedule(request, tokens):
+            return False
+        if tokens == missing:
+            self.kv.name(request)
+        return True
 
     def _admit(self, now: float) -> None:
         """Admit waiting requests in order while slots, token budget and blocks last."""
         if self.waiting:
-            self._admit_from(self.waiting, now)
+            self._admit_from(self.waiting, now, self.decodes.count)
 
-    def _admit_from(self, queue: deque[Request], now: float) -> None:
-        running, kv, budget = self.running, self.kv, self.token_budget - self.decodes.count
+    def _admit_from(self, queue: Queue, now: float, beside: int) -> None:
+        running, kv, budget = self.running, self.kv, self.token_budget - beside
         for _, tokens in self._chunks:
             budget -= tokens
         while queue and budget > 0 and len(running) < self.max_num_seqs:
@@ -191,9 +203,8 @@ class ContinuousEngine:
         self._chunks.append((request, tokens))
         return True
 
-    def _plan_mixed(self, now: float) -> float:
-        """Plan one step of the decodes beside the prefill chunks."""
-        count, read = self.decodes.count, self.decodes.context()
+    def _plan_mixed(self, now: float, count: int, read: int) -> float:
+        """Plan one step of so many decodes, which read so many KV tokens, beside the prefill chunks."""
         chunks, tokens, context, pairs = [], 0, read, read
         for request, new in self._chunks:
             cached = request.computed
@@ -204,7 +215,7 @@ class ContinuousEngine:
         first_s = self.step_time.mixed(count, read, chunks)
         if self.kv.swap is not None:
             first_s += self.kv.swap.wait_s()
-        self._note(now, first_s, 0.0, count + len(chunks), tokens, context, pairs)
+        self._note(now, first_s, 0.0, count + len(chunks), count, tokens, context, pairs)
         return self._leap.begin_one(now, first_s)
 
     def _plan_leap(self, now: float) -> float:
@@ -220,7 +231,7 @@ class ContinuousEngine:
         first_s, increment_s = base_s + slope_s * context, slope_s * count
         if self._preempted and self.kv.swap is not None:
             first_s += self.kv.swap.wait_s()
-        self._note(now, first_s, increment_s, count, 0, context, context)
+        self._note(now, first_s, increment_s, count, count, 0, context, context)
         return self._leap.begin(now, steps, first_s, increment_s)
 
     def _note(
@@ -229,23 +240,24 @@ class ContinuousEngine:
         first_s: float,
         increment_s: float,
         rows: int,
+        decodes: int,
         prefill: int,
         read: int,
         pairs: int,
     ) -> None:
         """Write the planned steps' row of the log, but for what only their end will tell."""
-        decodes, blocks = self.decodes.count, self.kv.blocks - self.kv.free
+        blocks = self.kv.blocks - self.kv.free
         self._row = [
             self.replica, start_s, first_s, increment_s, 1, rows, decodes, prefill, read, pairs,
-            blocks, blocks, self._queue_length(), self._preempted,
+            blocks, blocks, self._queue_length(), self._preempted, 0,
         ]  # fmt: skip
         self._preempted = 0
 
     def _queue_length(self) -> int:
         return len(self.waiting)
 
-    def _preempt_last(self, now: float) -> None:
-        """Throw the last running request out, its blocks given back, and put it at the head of the queue."""
+    def _preempt_one(self, now: float) -> Request:
+        """Throw a running request out, its blocks given back, queue it anew, and return it."""
         request, _ = self.running.popitem()
         if request is self.partial:
             self.partial = None
@@ -257,6 +269,7 @@ class ContinuousEngine:
         self._futile += 1
         if self._futile > 1000 + 10 * self.max_num_seqs:
             raise StalledError(f"replica {self.replica} preempts without end at {now:.6f} s")
+        return request
 
     # ---- settling ---------------------------------------------------------------------------------
 
@@ -270,7 +283,7 @@ class ContinuousEngine:
             self._row[KV_BLOCKS_LAST] = self.kv.blocks - self.kv.free
         self._log_step(pack_step(*self._row))
         leap.steps = 0
-        if decodes.count:
+        if self._row[DECODES]:
             self._futile = 0
             decodes.step += steps
             for request in decodes.pop_finished():
@@ -287,7 +300,7 @@ class ContinuousEngine:
         if request is self.partial:
             self.partial = None
         if request.generated:
-            self._log_gap(pack_gap(request.id, now, request.resume(now)))
+            self._log_gap(pack_gap(request.id, now, request.resume(now), 1))
         else:
             self._emit_first(request, now)
         request.generated += 1

@@ -122,7 +122,7 @@ class DecodeEngine(ContinuousEngine):
         self.landed.append(request)
         if not self._leap.steps:
             return now
-        return self._leap.cut(now) if self._admissible(self.landed, request) else None
+        return self._leap.cut(now) if self._admissible(self.landed, request, self.decodes.count) else None
 
     def _room_for(self, request: Request) -> int:
         """Return the blocks of the prompt and of the tokens emitted, the newest included."""
@@ -131,7 +131,7 @@ class DecodeEngine(ContinuousEngine):
     def _admit(self, now: float) -> None:
         """Admit the landed before the preempted, so that no held block waits for a free one; then reserve."""
         for queue in (self.landed, self.waiting):
-            self._admit_from(queue, now)
+            self._admit_from(queue, now, self.decodes.count)
             if queue:
                 break
         while self.incoming and not self.waiting:

@@ -29,8 +29,11 @@ STEP_FIELDS = (
     "kv_blocks_last",  # held during the last step
     "waiting",  # requests in the queue during the steps
     "preempted",  # requests preempted at the start
+    "stalled",  # of the decodes, those that had waited for prompts before the first step
 )
-STEPS, KV_BLOCKS_LAST = STEP_FIELDS.index("steps"), STEP_FIELDS.index("kv_blocks_last")
+STEPS, DECODES, KV_BLOCKS_LAST, STALLED = map(
+    STEP_FIELDS.index, ("steps", "decodes", "kv_blocks_last", "stalled")
+)
 
 #: One row per request, written when it finishes or is dropped, or when the run is cut.
 REQUEST_FIELDS = (
@@ -62,8 +65,12 @@ REQUEST_FIELDS = (
     "attempt",
 )
 
-#: One row per gap between two tokens of a request that is not one step long: a preemption, a KV transfer.
-GAP_FIELDS = ("request_id", "end_s", "gap_s")
+#: One row per gap between two tokens of a request that is not one step long: a preemption, a KV transfer; and
+#: one for all the equal gaps of sequences that have waited for prompts together, whoever they are.
+GAP_FIELDS = ("request_id", "end_s", "gap_s", "sequences")
+
+#: The request of a gap that several have.
+NOBODY = -1
 
 STATUSES = ("completed", "dropped", "timed_out", "running", "queued")
 COMPLETED, DROPPED, TIMED_OUT, RUNNING, QUEUED = range(len(STATUSES))

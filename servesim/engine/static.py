@@ -40,6 +40,7 @@ class Static:
         "max_num_seqs": _NO_BUDGET,
         "max_num_batched_tokens": _NO_BUDGET,
         "enable_chunked_prefill": _NO_BUDGET,
+        "queue_order": "static batching takes requests as they come",
         "enable_prefix_caching": "static batching never preempts a request, so none could find its KV again",
     }
 
@@ -133,6 +134,7 @@ class StaticEngine:
             room,
             len(self.waiting),
             0,
+            0,
         )
         return self._leap.begin(now, 1, first_s, 0.0)
 
@@ -158,7 +160,7 @@ class StaticEngine:
         steps = self.running[0].output_tokens - self._emitted
         if limit != inf:
             steps = min(steps, int(limit - context) // rows + 1)
-        self._note = (rows, len(self.running), 0, context, context, room, room, len(self.waiting), 0)
+        self._note = (rows, len(self.running), 0, context, context, room, room, len(self.waiting), 0, 0)
         return self._leap.begin(now, steps, base_s + slope_s * context, slope_s * rows)
 
     def _settle(self, now: float) -> None:

@@ -9,6 +9,7 @@ from servesim.cost.step_time import StepTime
 from servesim.engine.continuous import Continuous
 from servesim.engine.continuous_engine import ContinuousEngine
 from servesim.engine.log import Log
+from servesim.engine.queue_order.order import Queue
 from servesim.engine.swap_space import SwapSpace
 from servesim.engine.tiers import Part, Tiers
 from servesim.workload.request import Request
@@ -108,10 +109,12 @@ class TieredEngine(ContinuousEngine):
             self.partial = request if tokens < missing else None
             budget -= tokens
 
-    def _admissible(self, queue: deque[Request], request: Request) -> bool:
+    def _admissible(self, queue: Queue, request: Request, beside: int) -> bool:
         """Say whether the newest of a queue could be admitted, or loaded, at the next boundary."""
-        if super()._admissible(queue, request):
+        if super()._admissible(queue, request, beside):
             return True
+        if self._tenants is not None:  # a fair queue is not looked at between steps
+            return False
         if queue[0] is not request or not request.may_be_cached or len(self.running) >= self.max_num_seqs:
             return False
         room = self.kv.find(request) and self._hit(request) and self._room(request) <= self.kv.free

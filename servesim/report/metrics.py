@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 #: Unit, factor to it, and definition of each time that requests take.
 _TIMES = {
@@ -131,6 +131,18 @@ def _cost(column: str, name: str, *rest: str) -> Metric | None:
     return None
 
 
+def _fairness(column: str, *rest: str) -> Metric | None:
+    if rest == ("jain_index",):
+        definition = "(sum x)^2 / (n sum x^2) of the tenants' services x while all have requests waiting"
+        return Metric(column, "Jain's index (1: even)", best=1, definition=definition)
+    place, _, statistic = ".".join(rest).rpartition(".ttft_s.")
+    if place.startswith("tenants.") and (said := _latency(column, "ttft_s", statistic)):
+        start, unit, _ = said.title.partition(" (")
+        name = place.removeprefix("tenants.")
+        return replace(said, title=f"{start} of {name}{unit}{said.unit})", limit="")
+    return None
+
+
 def _share(column: str, name: str, *rest: str) -> Metric | None:
     if rest or name not in _SHARES:
         return None
@@ -138,12 +150,21 @@ def _share(column: str, name: str, *rest: str) -> Metric | None:
     return Metric(column, f"{said} ({unit})", "%", 100.0, definition=f"{definition}: mean over paid GPU time")
 
 
+def _prefill(column: str, name: str, *rest: str) -> Metric | None:
+    if name != "hit_rate":
+        return None
+    definition = "tokens of prompts found in the KV cache / all of those that were scheduled"
+    return Metric(column, "Prefix hit rate (% of prompt tokens)", "%", 100.0, 1, False, definition)
+
+
 _MAKERS: dict[str, Callable[..., Metric | None]] = {
     "latency": _latency,
     "throughput": _rate,
     "goodput": _goodput,
     "cost": _cost,
+    "prefill": _prefill,
     "utilisation": _share,
+    "fairness": _fairness,
 }
 
 OUTPUT = metric("throughput.output_tokens_per_s_per_gpu")

@@ -67,10 +67,13 @@ STEPS = pa.schema(
         ("flops", pa.float64()),
         ("hbm_bytes", pa.float64()),
         ("preempted", pa.int64()),
+        ("stalled", pa.int64()),
     ]
 )
 
-GAPS = pa.schema([("request_id", pa.int64()), ("end_s", pa.float64()), ("gap_s", pa.float64())])
+GAPS = pa.schema(
+    [("request_id", INDEX), ("end_s", pa.float64()), ("gap_s", pa.float64()), ("sequences", pa.int64())]
+)
 
 #: The words that the codes of a column stand for.
 WORDS = {"status": STATUSES, "reason": REASONS}

@@ -18,31 +18,42 @@ Floats = NDArray[np.float64]
 def token_gaps(records: Tables, window: Window | None = None) -> Source:
     """Return the source of the gaps between tokens of one request: all, or those that end in the window.
 
-    A step that gives k sequences a further token makes k gaps as long as itself; a gap that spans a
-    preemption or a KV transfer has a row of its own. Law: all gaps together number the tokens emitted,
+    A step that gives k sequences a further token makes k gaps as long as itself, but for those of them that
+    had waited for prompts before it; such a gap, and one that spans a preemption or a KV transfer, has a row
+    of its own. Law: all gaps together number the tokens emitted,
     less one for each request that emitted any.
     """
     return lambda: chain(_step_gaps(records, window), _torn_gaps(records, window))
 
 
 def _step_gaps(records: Tables, window: Window | None) -> Iterator[Runs]:
-    names = ("start_s", "first_step_s", "increment_s", "steps", "decodes")
-    for start_s, first_s, increment_s, steps, decodes in records.step_table.groups(*names):
+    names = ("start_s", "first_step_s", "increment_s", "steps", "decodes", "stalled")
+    for start_s, first_s, increment_s, steps, decodes, stalled in records.step_table.groups(*names):
         begin, end = np.zeros_like(steps), steps
         if window is not None:
             begin, end = (steps_ended(start_s, first_s, increment_s, steps, t) for t in window)
-        runs = Runs(first_s, increment_s, begin, end, decodes)
-        counted = runs.take((decodes > 0) & (end > begin))
-        if len(counted.first):
-            yield counted
+        late = stalled > 0
+        if late.any():
+            first = Runs(first_s, increment_s, begin, np.minimum(end, 1), decodes - stalled).take(late)
+            yield from _not_empty(first)
+            begin = np.where(late, np.maximum(begin, 1), begin)
+        yield from _not_empty(Runs(first_s, increment_s, begin, end, decodes))
+
+
+def _not_empty(runs: Runs) -> Iterator[Runs]:
+    """Yield the runs that hold anything, if any does."""
+    counted = runs.take((runs.weight > 0) & (runs.stop > runs.start))
+    if len(counted.first):
+        yield counted
 
 
 def _torn_gaps(records: Tables, window: Window | None) -> Iterator[Runs]:
-    for end_s, gap_s in records.gap_table.groups("end_s", "gap_s"):
-        gaps = gap_s if window is None else gap_s[window.sees(end_s)]
-        if len(gaps):
-            ones = np.ones(len(gaps), dtype=np.int64)
-            yield Runs(gaps, np.zeros_like(gaps), np.zeros_like(ones), ones, ones)
+    for end_s, gap_s, sequences in records.gap_table.groups("end_s", "gap_s", "sequences"):
+        seen = slice(None) if window is None else window.sees(end_s)
+        gaps_s, weight = gap_s[seen], sequences[seen]
+        if len(gaps_s):
+            zeros = np.zeros_like(weight)
+            yield Runs(gaps_s, np.zeros_like(gaps_s), zeros, zeros + 1, weight)
 
 
 def steps_ended(

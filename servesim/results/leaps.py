@@ -18,7 +18,9 @@ class Leaps:
     """The leaps of one run, replica after replica, those of each in order of time.
 
     Their steps are numbered through in that order: leap i has the steps ``first_step[i]`` up to
-    ``first_step[i + 1]``, of which the j-th lasts ``first_s[i] + j x increment_s[i]`` seconds.
+    ``first_step[i + 1]``, of which the j-th lasts ``first_s[i] + j x increment_s[i]`` seconds. Only
+    steps that give decoding sequences a token count: a step of prompts alone is a leap without any. Of the
+    sequences of leap i, ``stalled[i]`` have waited for such steps before it.
     """
 
     replica: NDArray[Any]
@@ -26,12 +28,14 @@ class Leaps:
     first_s: Floats
     increment_s: Floats
     steps: Integers
+    stalled: Integers
 
     @classmethod
     def of(cls, table: Stored) -> Leaps:
         """Return the leaps of a table of steps."""
-        names = ("replica", "start_s", "first_step_s", "increment_s", "steps")
-        replica, *columns = (table.column(name) for name in names)
+        names = ("replica", "start_s", "first_step_s", "increment_s", "steps", "stalled", "decodes")
+        replica, *columns, decodes = (table.column(name) for name in names)
+        columns[-2] = np.where(decodes > 0, columns[-2], 0)
         order = np.argsort(replica, kind="stable")
         return cls(replica[order], *(column[order] for column in columns))
 
@@ -46,18 +50,26 @@ class Leaps:
 
     @cached_property
     def end_s(self) -> Floats:
-        """When the last step of each leap ends."""
-        return self._end_of(np.arange(len(self)), self.steps)
+        """When the last step of each leap ends; one that gives no token has one step."""
+        return self._end_of(np.arange(len(self)), np.maximum(self.steps, 1))
+
+    @cached_property
+    def stalls_s(self) -> Floats:
+        """How long the sequences of each leap have waited before it that got a token in the one before."""
+        places = np.arange(len(self))
+        giving = np.maximum.accumulate(np.where(self.steps > 0, places, -1))
+        before = np.append(-1, giving)[:-1]
+        return np.where(self.stalled > 0, self.start_s - self.end_s[before], 0.0)
 
     def durations_s(self, steps: Integers) -> Floats:
         """Return how long the steps with these numbers last, in seconds."""
-        leap = self._leap_of(steps)
+        leap = self.leap_of(steps)
         durations: Floats = self.first_s[leap] + (steps - self.first_step[leap]) * self.increment_s[leap]
         return durations
 
     def ends_s(self, steps: Integers) -> Floats:
         """Return when the steps with these numbers end."""
-        leap = self._leap_of(steps)
+        leap = self.leap_of(steps)
         return self._end_of(leap, steps - self.first_step[leap] + 1)
 
     def ended_by(self, replica: NDArray[Any], time_s: Floats) -> Integers:
@@ -73,7 +85,8 @@ class Leaps:
             nearest[of_replica] = begin + _nearest(self.end_s[begin:end], time_s[of_replica])
         return nearest
 
-    def _leap_of(self, steps: Integers) -> Integers:
+    def leap_of(self, steps: Integers) -> Integers:
+        """Return the leaps of the steps with these numbers."""
         return np.searchsorted(self.first_step, steps, side="right") - 1
 
     def _end_of(self, leap: Integers, steps: Integers) -> Floats:

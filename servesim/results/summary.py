@@ -8,13 +8,16 @@ from math import isfinite, nan
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from servesim.cluster.deployment import Deployment
 from servesim.cost.power import BoardPower
 from servesim.results.accounting import Facts, accounting
 from servesim.results.calibrated import calibrated
+from servesim.results.classes import classes
 from servesim.results.dialects.known import DIALECTS, PLAIN, DialectName
 from servesim.results.dialects.sample import Sample
+from servesim.results.fairness import fairness
 from servesim.results.gaps import token_gaps
 from servesim.results.goodput import Judged, goodput
 from servesim.results.latency import breakdown, latency
@@ -100,6 +103,7 @@ def summarise(
         "breakdown_s": breakdown(records, kept),
         "throughput": throughput(delivered, window, deployments),
         "goodput": goodput(slo, judged, window, gpus),
+        **_by_whom(records, whole, sent, slo, scenario),
         "utilisation": utilisation(used, window.length_s),
         "memory": {pool.role: pool.memory() for pool in deployments},
         "transfer": transfer,
@@ -116,6 +120,15 @@ def summarise(
 
 def _saturated(records: Records, steady: Window, facts: Facts) -> bool | None:
     return saturated(records, steady, facts.batched, facts.stay_s) if facts.open_loop else None
+
+
+def _by_whom(
+    records: Records, whole: Window, sent: NDArray[np.bool_], slo: Slo, scenario: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the sections that tell tenants and classes apart, where there are several."""
+    named = scenario.get("workload", {}).get("tenants") or {}
+    found = {"fairness": fairness(records, whole, named), "classes": classes(records, slo, sent)}
+    return {name: section for name, section in found.items() if section is not None}
 
 
 def _in_dialect(

@@ -1,7 +1,8 @@
 """When each token of each completed request was emitted, exactly, from the leaps of a run.
 
-A request that decodes gets one token in every step of its replica. So what its tokens came from is few runs
-of successive steps: from its first token on, and from each torn gap on, up to the next torn gap or its end.
+A request that decodes gets one token in every step of its replica that gives any sequence one. So what its
+tokens came from is few runs of successive steps: from its first token on, and from each torn gap on, up to
+the next torn gap or its end.
 """
 
 from __future__ import annotations
@@ -99,7 +100,25 @@ class TokenTimes:
         step = self.leaps.first_step[self.begin[part]][stretch] + offset - torn[stretch]
         in_front = torn[stretch] & (offset == 0)
         gaps_s = np.where(in_front, self.gap_s[part][stretch], 0.0)
-        gaps_s[~in_front] = self.leaps.durations_s(step[~in_front])
+        gaps_s[~in_front] = self._gaps_before(step[~in_front], self.begin[part][stretch[~in_front]])
+        return gaps_s
+
+    def _gaps_before(self, step: Integers, begin: Integers) -> Floats:
+        """Return the gaps that end with some steps, of stretches that begin with these leaps.
+
+        Beside the step that is what its sequence has waited for prompts: since the last step, or since its
+        stretch has begun.
+        """
+        leaps, gaps_s = self.leaps, self.leaps.durations_s(step)
+        leap = leaps.leap_of(step)
+        late = np.flatnonzero((leaps.stalled[leap] > 0) & (step == leaps.first_step[leap]))
+        leap, begin = leap[late], begin[late]
+        since_s = np.where(
+            step[late] == leaps.first_step[begin],
+            leaps.start_s[leap] - leaps.start_s[begin],
+            leaps.stalls_s[leap],
+        )
+        gaps_s[late] += since_s
         return gaps_s
 
     def second_token_s(self) -> Floats:
@@ -109,7 +128,8 @@ class TokenTimes:
         stretch = has_any[first]
         gaps_s = self.gap_s[stretch]
         in_step = np.isnan(gaps_s)
-        gaps_s[in_step] = self.leaps.first_s[self.begin[stretch[in_step]]]
+        begin = self.begin[stretch[in_step]]
+        gaps_s[in_step] = self._gaps_before(self.leaps.first_step[begin], begin)
         found = np.full(len(self.rows), np.nan)
         found[owner] = gaps_s
         return found
@@ -122,17 +142,29 @@ class TokenTimes:
 
     def pooled(self) -> Iterator[Runs]:
         """Yield the gaps of all completed requests as runs: the method is a source of a sample."""
-        decodes = self.decodes()
-        busy = np.flatnonzero(decodes > 0)
+        decodes, late = self.decodes(), self.leaps.stalled > 0
+        busy = np.flatnonzero((decodes > 0) & (self.leaps.steps > late))
         for start in range(0, len(busy), GROUP):
             leap = busy[start : start + GROUP]
             steps = self.leaps.steps[leap]
-            runs = (self.leaps.first_s[leap], self.leaps.increment_s[leap], np.zeros_like(steps), steps)
-            yield Runs(*runs, decodes[leap])
+            begin = late[leap].astype(np.int64)
+            yield Runs(self.leaps.first_s[leap], self.leaps.increment_s[leap], begin, steps, decodes[leap])
+        yield from _single(*self._first_gaps(decodes))
         torn_s = self.gap_s[~np.isnan(self.gap_s)]
-        if len(torn_s):
-            ones = np.ones(len(torn_s), dtype=np.int64)
-            yield Runs(torn_s, np.zeros_like(torn_s), np.zeros_like(ones), ones, ones)
+        yield from _single(torn_s, np.ones(len(torn_s), dtype=np.int64))
+
+    def _first_gaps(self, decodes: Integers) -> tuple[Floats, Integers]:
+        """Return the gaps that end with the first steps of leaps behind a stall, and how many have each."""
+        leaps = self.leaps
+        late = np.flatnonzero((leaps.stalled > 0) & (decodes > 0))
+        begin = self.begin[self.steps > 0]
+        step = leaps.first_step[begin]
+        first = leaps.leap_of(step)
+        new = leaps.stalled[first] > 0
+        longer_s = leaps.first_s[late] + leaps.stalls_s[late]
+        others = decodes[late] - np.bincount(first[new], minlength=len(leaps))[late]
+        gaps_s = np.concatenate([longer_s, self._gaps_before(step[new], begin[new])])
+        return gaps_s, np.concatenate([others, np.ones(int(new.sum()), dtype=np.int64)])
 
     def _check(self, identity: Integers, generated: Integers) -> None:
         """Raise what is wrong where the stretches do not give each request all its tokens."""
@@ -142,6 +174,14 @@ class TokenTimes:
             number, got, has = (int(each[wrong[0]]) for each in (identity, given, generated))
             message = f"gives request {number} {got:,} tokens, requests.parquet says {has:,}"
             raise ConfigError([Problem("steps.parquet", None, message)])
+
+
+def _single(gaps_s: Floats, count: Integers) -> Iterator[Runs]:
+    """Yield gaps as runs of one value each, those that anybody has."""
+    gaps_s, count = gaps_s[count > 0], count[count > 0]
+    if len(gaps_s):
+        zeros = np.zeros_like(count)
+        yield Runs(gaps_s, np.zeros_like(gaps_s), zeros, zeros + 1, count)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -96,6 +96,10 @@ def _sections(
         yield "Throughput", _throughput(summary["throughput"])
         yield "Per user", _per_user(summary["latency"]["interactivity"])
     yield "Goodput", goodput(summary["goodput"])
+    if by_class := summary.get("classes"):
+        yield "Classes", _classes(by_class)
+    if by_tenant := summary.get("fairness"):
+        yield "Tenants", _tenants(by_tenant)
     yield "Cost", _cost(summary)
     yield "Energy", energy(summary)
     yield "Load", _load(summary)
@@ -112,8 +116,13 @@ def _scheduler(scenario: Mapping[str, Any]) -> str:
     if scenario["scheduler"].get("preemption_mode") != "swap":
         hidden |= {"preemption_mode", "swap_space", "pcie_efficiency"}
     keys = {key: value for key, value in scenario["scheduler"].items() if key not in hidden}
-    shown = ", ".join(f"{key}={typed(value)}" for key, value in keys.items() if value is not None)
-    return f"{scenario['scheduler']['kind']}: {shown}"
+    order = keys.pop("queue_order", {"kind": "fcfs"})
+    if keys.get("prefill_policy") == "stall_free":
+        del keys["prefill_policy"]
+    shown = [f"{key}={typed(value)}" for key, value in keys.items() if value is not None]
+    if order["kind"] != "fcfs":
+        shown.insert(0, f"queue_order={_option(order)}")
+    return f"{scenario['scheduler']['kind']}: {', '.join(shown)}"
 
 
 def _traffic(summary: Mapping[str, Any]) -> str:
@@ -143,13 +152,19 @@ def _source(workload: Mapping[str, Any], spread: bool) -> str:
         return f"{workload['path']} at {times}its recorded rate"
     if workload["kind"] == "replay":
         return f"{workload['source']}, {'all at once' if workload['at_once'] else 'at its recorded times'}"
-    arrivals = {key: value for key, value in workload["arrivals"].items() if value not in (None, 0)}
-    kind = arrivals.pop("kind")
-    if "think_time_s" not in arrivals:
+    arrivals = dict(workload["arrivals"])
+    if not arrivals.get("think_time_s"):
         arrivals.pop("think_time", None)
-    keys = ", ".join(f"{key}={typed(value)}" for key, value in arrivals.items())
     what = "sessions, " if workload["kind"] == "sessions" else ""
-    return f"{what}{kind} ({keys})" if keys else f"{what}{kind}"
+    return what + _option(arrivals)
+
+
+def _option(values: Mapping[str, Any]) -> str:
+    """Tell which option of a group was chosen, and those of its keys that say anything."""
+    said = {key: value for key, value in values.items() if value not in (None, 0, [])}
+    kind = said.pop("kind")
+    keys = ", ".join(f"{key}={typed(value)}" for key, value in said.items())
+    return f"{kind} ({keys})" if keys else kind
 
 
 def _memory(summary: Mapping[str, Any]) -> RenderableType:
@@ -224,6 +239,36 @@ def _per_user(interactivity: Mapping[str, Any]) -> str:
     """Show the low side, which is the bad one here."""
     p50, p1 = (number(interactivity[name]) for name in ("p50", "p1"))
     return f"{p50} tokens/s at the median, {p1} or more for 99% of requests (1/TPOT)"
+
+
+def _classes(classes: Mapping[str, Mapping[str, Any]]) -> RenderableType:
+    """Show what each class got, the best first."""
+    table = _columns("priority", "n", "TTFT p50 (ms)", "p99", "E2E p50 (s)", "p99", "good")
+    for name, row in classes.items():
+        times = [number(row["ttft_s"][key], 1e3) for key in ("p50", "p99")]
+        times += [number(row["e2e_s"][key]) for key in ("p50", "p99")]
+        good = "-" if row["attainment"] is None else percent(row["attainment"])
+        table.add_row(name, f"{row['requests']:,}", *times, good)
+    return table
+
+
+def _tenants(fairness: Mapping[str, Any]) -> RenderableType:
+    """Show what each tenant got, and how even that was."""
+    table = _columns("", "n", "TTFT mean (ms)", "p50", "p99", "service/s", "while all wait")
+    for name, row in fairness["tenants"].items():
+        times = (number(row["ttft_s"][key], 1e3) for key in ("mean", "p50", "p99"))
+        rates = (number(row[key]) for key in ("service_per_s", "backlogged_service_per_s"))
+        table.add_row(name, f"{row['requests']:,}", *times, *rates)
+    backlogged = f"the {number(fairness['backlogged_s'])} s in which all wait"
+    of = (
+        backlogged
+        if fairness["of"] == "backlog"
+        else "all that was asked for, as they hardly ever wait at once"
+    )
+    rest = fairness["number"] - len(fairness["tenants"])
+    more = f"; {counted(rest, 'more tenant')}" if rest else ""
+    told = f"Jain's index {number(fairness['jain_index'])} of {of} (1: even){more}"
+    return Group(table, Text(f"{told}; service: input + 2 x output tokens"))
 
 
 def _cost(summary: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ class Origin(NamedTuple):
         prefix: the spans, (key, end in tokens), ends ascending and none beyond the prompt.
         stream: the key of what follows the last span, answer included.
         slack_s: seconds from its arrival in which its first token is wanted.
+        weight: what is due to its tenant where service is shared fairly, relative to the others.
 
     """
 
@@ -36,6 +37,7 @@ class Origin(NamedTuple):
     prefix: tuple[tuple[int, int], ...] = ()
     stream: int | None = None
     slack_s: float = inf
+    weight: float = 1.0
 
 
 #: A request of which nothing is known.

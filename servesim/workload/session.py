@@ -33,5 +33,5 @@ class Session(NamedTuple):
 
     def origin_of(self, turn: int) -> Origin:
         """Return where the request of a turn comes from."""
-        session, _, tenant, priority, attempt, prefix, stream, slack_s = self.origin
-        return Origin(session, turn, tenant, priority, attempt, prefix, stream, slack_s)
+        session, _, tenant, priority, attempt, prefix, stream, slack_s, weight = self.origin
+        return Origin(session, turn, tenant, priority, attempt, prefix, stream, slack_s, weight)

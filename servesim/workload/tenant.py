@@ -38,7 +38,12 @@ Tenants = Mapping[str, Tenant]
 def tenant_origins(tenants: Tenants) -> list[Origin]:
     """Return what is known of a request of each tenant, in order."""
     return [
-        Origin(tenant=number, priority=each.priority, slack_s=inf if each.slack_s is None else each.slack_s)
+        Origin(
+            tenant=number,
+            priority=each.priority,
+            slack_s=inf if each.slack_s is None else each.slack_s,
+            weight=each.weight,
+        )
         for number, each in enumerate(tenants.values())
     ]
 

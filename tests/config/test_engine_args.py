@@ -41,6 +41,7 @@ SAME = {
     ],
     "--kv-cache-dtype fp8_e4m3": ["scheduler.kv_cache_dtype=fp8"],
     "--kv-cache-dtype bfloat16": ["scheduler.kv_cache_dtype=bf16"],
+    "--scheduling-policy priority": ["scheduler/queue_order=priority"],
     "--num-gpu-blocks-override 9000": ["scheduler.num_gpu_blocks_override=9000"],
     "--quantization awq": ["model.weights_dtype=int4"],
     "-q fp8": ["model.weights_dtype=fp8"],

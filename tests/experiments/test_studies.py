@@ -51,6 +51,17 @@ def test_continuous_batching_beats_static_at_equal_load(run: Run) -> None:
     assert ttft["continuous"] < ttft["static"] / 10
 
 
+def test_fair_shares_spare_the_light_tenant_and_cost_no_throughput(run: Run) -> None:
+    table = run("fairness", f"{RATE}=32", "workload.requests=500", "scheduler.max_num_seqs=32")
+    light, even = (
+        of(table, f"fairness.{name}", "variant") for name in ("tenants.light.ttft_s.p99", "jain_index")
+    )
+    assert light["fair"] < light["fcfs"] / 4
+    assert even["fair"] > 0.9 > 0.7 > even["fcfs"]
+    output = of(table, OUTPUT, "variant")
+    assert output["fair"] == pytest.approx(output["fcfs"], rel=0.1)
+
+
 def test_small_chunks_spare_the_decodes_and_delay_the_prompts(run: Run) -> None:
     table = run("batching_frontier", f"{RATE}=16", "workload.requests=600")
     ttft, tpot = (of(table, f"latency.{name}_s.p99", "variant") for name in ("ttft", "tpot"))

@@ -30,6 +30,9 @@ KV = "servesim/engine/kv_cache.py"
 CACHE = "servesim/engine/prefix_cache.py"
 DECODES = "servesim/engine/decodes.py"
 LEAP = "servesim/engine/leap.py"
+FAIR = "servesim/engine/queue_order/fair_queue.py"
+SORTED = "servesim/engine/queue_order/sorted_queue.py"
+STALLING = "servesim/engine/stalling.py"
 SWAP = "servesim/engine/swap_space.py"
 TIER = "servesim/engine/tier.py"
 TIERED = "servesim/engine/tiered_engine.py"
@@ -37,6 +40,7 @@ STATIC = "servesim/engine/static.py"
 SPLIT = "servesim/engine/disaggregated.py"
 CLUSTER = "servesim/cluster/cluster.py"
 CLIENT = "servesim/cluster/client.py"
+CONVERSATIONS = "servesim/cluster/conversations.py"
 
 FAULTS = (
     # ---- the growth of KV blocks
@@ -246,6 +250,73 @@ FAULTS = (
         "for queue in (self.landed, self.waiting):",
         "for queue in (self.waiting, self.landed):",
     ),
+    # ---- queue orders and prefill policies
+    Fault(
+        "a preempted request comes back behind its equals",
+        SORTED,
+        "self._returns -= 1",
+        "self._returns += 1",
+    ),
+    Fault(
+        "the best class makes room",
+        "servesim/engine/queue_order/priority.py",
+        "self._classes[max(self._classes)]",
+        "self._classes[min(self._classes)]",
+    ),
+    Fault(
+        "who was away has saved up service",
+        FAIR,
+        "account.lift += max(least - account.counter(step), 0)",
+        "account.lift += 0",
+    ),
+    Fault(
+        "a prompt is charged again after a preemption",
+        FAIR,
+        "if not request.preemptions:",
+        "if request is not None:",
+    ),
+    Fault(
+        "a tenant that comes next in the middle of a leap waits for its end",
+        FAIR,
+        "return int(min(super().steps_to_finish(), self._queue.steps_to_change()))",
+        "return super().steps_to_finish()",
+    ),
+    Fault(
+        "a tenant comes next one step late",
+        FAIR,
+        "lead // -gain + 1",
+        "lead // -gain + 2",
+    ),
+    Fault(
+        "who was thrown out may come back in the same step",
+        "servesim/engine/preemptive.py",
+        "self._barred = min(self._barred, victim.origin.priority)",
+        "pass",
+    ),
+    Fault(
+        "prompts leave the decodes their tokens of a step that they do not share",
+        STALLING,
+        "self._admit_from(self.waiting, now, 0)",
+        "self._admit_from(self.waiting, now, self.decodes.count)",
+    ),
+    Fault(
+        "who joins in a stall has waited for all of it",
+        STALLING,
+        "self._joined[request] = now",
+        "self._joined[request] = self._stalled_s",
+    ),
+    Fault(
+        "a preemption behind a stall costs no more than one without",
+        STALLING,
+        "request.paused_s = joined_s",
+        "pass",
+    ),
+    Fault(
+        "a batch stays open while it decodes",
+        STALLING,
+        "self._closed = self._one_batch",
+        "self._closed = False",
+    ),
     # ---- static batching
     Fault(
         "rows that have finished are not computed",
@@ -283,5 +354,24 @@ FAULTS = (
         "servesim/cluster/listener.py",
         "request.arrived_s = sent_s + self._api_time_s",
         "request.arrived_s = sent_s",
+    ),
+    Fault(
+        "a turn is sent the wait of the turn before it after the answer",
+        CONVERSATIONS,
+        "session.waits_s[turn]",
+        "session.waits_s[turn - 1]",
+    ),
+    Fault(
+        "a prompt leaves out the answers before it",
+        CONVERSATIONS,
+        "request.input_tokens + request.output_tokens + session.inputs[turn]",
+        "request.input_tokens + session.inputs[turn]",
+    ),
+    # ---- what prompts share
+    Fault(
+        "prompts share on where others have parted",
+        "servesim/workload/formats/prefixes.py",
+        "(ways[before] == 1)",
+        "(ways[before] >= 1)",
     ),
 )

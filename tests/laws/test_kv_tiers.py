@@ -17,7 +17,7 @@ from tests.costs import AffineStepTime
 from tests.engine.test_mooncake_hits import TOKENS, origin, trace
 from tests.laws.holdings import held_blocks, shared_blocks
 from tests.laws.test_prefix_caching import same
-from tests.oracle.cases import SHARING
+from tests.oracle.cases import IN_ORDER, SHARING
 from tests.oracle.leap import service_of
 from tests.serving import Run, Sent, Service
 
@@ -28,8 +28,11 @@ STEP_TIME = AffineStepTime(step_s=0.01, prefill_token_s=2e-5, cached_token_s=1e-
 
 
 def drawn(seed: int, offload: Offload | None) -> tuple[Service, tuple[Sent, ...]]:
-    """Return a service of requests that share blocks and the requests, with prefix caching and tiers."""
-    case = SHARING["continuous"](Random(seed))
+    """Return a service of requests that share blocks and the requests, with prefix caching and tiers.
+
+    Every other one has another order of its queue.
+    """
+    case = (SHARING["continuous"], IN_ORDER["sharing"])[seed % 2](Random(seed))
     service = service_of(case)
     scheduler = replace(service.scheduler, enable_prefix_caching=True, offload=offload)
     return replace(service, scheduler=scheduler), case.requests

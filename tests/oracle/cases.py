@@ -12,7 +12,11 @@ from math import ceil, inf
 from random import Random
 from typing import Any, Literal, TypeVar
 
-from servesim.workload.origin import Origin
+from servesim.engine.queue_order.fair import Fair
+from servesim.engine.queue_order.keyed import EarliestDeadline, ShortestFirst
+from servesim.engine.queue_order.order import QueueOrder
+from servesim.engine.queue_order.priority import Priority
+from servesim.workload.origin import ANYWHERE, Origin
 from tests.costs import AffineStepTime
 from tests.oracle.client import EARLY_S, Sending, Sent
 from tests.oracle.cluster import Rule, Run, serve, serve_disaggregated
@@ -346,10 +350,83 @@ def with_swapping(draw: Callable[[Random], AnyCase]) -> Callable[[Random], AnyCa
 
 SHARING = {kind: with_origins(DRAWS[kind]) for kind in ("continuous", "disaggregated")}
 
+WITH_CLIENT = {kind: with_client(draw) for kind, draw in DRAWS.items()}
+
+
+ORDERS: tuple[QueueOrder, ...] = (
+    ShortestFirst(),
+    ShortestFirst(by="total"),
+    ShortestFirst(by="output"),
+    Priority(),
+    EarliestDeadline(),
+    Fair(),
+    Fair(input_weight=0.25, output_weight=3.0),
+)
+
+
+def in_order(
+    draw: Callable[[Random], Case], orders: tuple[QueueOrder, ...] = ORDERS
+) -> Callable[[Random], Case]:
+    """Return the drawing of the same cases with another queue order, and requests that differ in rank."""
+
+    def drawn(random: Random) -> Case:
+        case = draw(random)
+        tenants, classes = random.choice((1, 2, 2, 3)), random.choice((1, 2, 3))
+        slacks_s = random.sample((0.0, 0.1, 1.0, 10.0, inf), 2)
+        weights = random.choice(((1.0, 1.0, 1.0), (4.0, 0.5, 1.0)))
+        drawn_tenants = [random.randrange(tenants) for _ in case.requests]
+        origins = tuple(
+            origin._replace(
+                tenant=tenant,
+                weight=weights[tenant],
+                priority=random.randrange(classes),
+                slack_s=random.choice(slacks_s),
+            )
+            for tenant, origin in zip(
+                drawn_tenants, case.sending.origins or [ANYWHERE] * len(case.requests), strict=True
+            )
+        )
+        return replace(
+            case,
+            limits={**case.limits, "queue_order": random.choice(orders)},
+            sending=replace(case.sending, origins=origins),
+        )
+
+    return drawn
+
+
+#: Static batching takes requests as they come.
+IN_ORDER = {
+    "thrown out": in_order(WITH_CLIENT["continuous"], (Priority(preempt=True),)),
+    "thrown out, sharing": in_order(SHARING["continuous"], (Priority(preempt=True),)),
+    "continuous": in_order(WITH_CLIENT["continuous"]),
+    "disaggregated": in_order(WITH_CLIENT["disaggregated"]),
+    "sharing": in_order(SHARING["continuous"]),
+}
+
+
+def in_phases(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
+    """Return the drawing of the same cases with steps of prompts alone."""
+
+    def drawn(random: Random) -> Case:
+        case = draw(random)
+        policy = random.choice(("prefill_first", "prefill_first", "decode_first"))
+        return replace(case, limits={**case.limits, "prefill_policy": policy})
+
+    return drawn
+
+
+IN_PHASES = {
+    "plain": in_phases(WITH_CLIENT["continuous"]),
+    "sharing": in_phases(SHARING["continuous"]),
+    "in order": in_phases(IN_ORDER["continuous"]),
+}
+
 SWAPPING: dict[str, Callable[[Random], Case]] = {
     "continuous": with_swapping(draw_continuous),
     "disaggregated": with_swapping(draw_disaggregated),
     "sharing": with_swapping(SHARING["continuous"]),
+    "in order": with_swapping(IN_ORDER["continuous"]),
+    "thrown out": with_swapping(IN_ORDER["thrown out, sharing"]),
+    "in phases": with_swapping(IN_PHASES["sharing"]),
 }
-
-WITH_CLIENT = {kind: with_client(draw) for kind, draw in DRAWS.items()}

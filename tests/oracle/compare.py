@@ -117,9 +117,14 @@ def expand(leap: Row) -> Iterator[Row]:
 
 
 def _assert_same_gaps(got: Run, want: cluster.Run) -> None:
-    """The pooled gaps between tokens: every step once per decode, and every torn gap."""
-    steps = [step for row in got.leaps for step in expand(row) for _ in range(int(row["decodes"]))]
-    gaps = [step["duration_s"] for step in steps] + [row["gap_s"] for row in got.gaps]
+    """The pooled gaps between tokens: every step once per decode, and every torn gap as often as said."""
+    steps = [
+        step["duration_s"]
+        for row in got.leaps
+        for number, step in enumerate(expand(row))
+        for _ in range(int(row["decodes"] - (0 if number else row["stalled"])))
+    ]
+    gaps = steps + [row["gap_s"] for row in got.gaps for _ in range(int(row["sequences"]))]
     expected = [later - earlier for job in want.taken for earlier, later in pairwise(job.token_times)]
     assert len(gaps) == len(expected) == sum(max(job.generated - 1, 0) for job in want.taken)
     clock_s = max((time_s for job in want.taken for time_s in job.token_times), default=0.0)

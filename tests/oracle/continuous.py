@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, inf, isnan
 
+from servesim.engine.continuous import PrefillPolicy
+from servesim.engine.queue_order.order import Fcfs, QueueOrder
 from tests.costs import AffineStepTime
 from tests.oracle.job import Job
+from tests.oracle.orders import order_of
 from tests.oracle.pool import Content, Pool
 from tests.oracle.step import Step, chunk_pairs
+
+FCFS = Fcfs()
 
 
 class Continuous:
@@ -29,6 +34,8 @@ class Continuous:
         max_num_batched_tokens: int,
         enable_chunked_prefill: bool = True,
         enable_prefix_caching: bool = True,
+        queue_order: QueueOrder = FCFS,
+        prefill_policy: PrefillPolicy = "stall_free",
         swap_blocks: int = 0,
         swap_block_s: float = 0.0,
     ) -> None:
@@ -45,6 +52,16 @@ class Continuous:
         """KV blocks that the host has room for; a copy of one lasts ``swap_block_s``."""
         self.swap_block_s = swap_block_s
 
+        self.prefill_policy = prefill_policy
+        if prefill_policy != "stall_free":
+            self.max_num_seqs = min(max_num_seqs, max_num_batched_tokens)
+        self.closed = False
+        """Whether a batch is under way that nobody may join."""
+
+        self.barred = inf
+        """The best class thrown out before this step: none such is admitted in it."""
+
+        self.order = order_of(queue_order)
         self.boundary_s = inf
         self.pool = Pool(kv_blocks)
         self.waiting: list[Job] = []
@@ -70,6 +87,7 @@ class Continuous:
 
     def arrive(self, job: Job, at: float) -> None:
         """Queue a request; an idle replica wakes at ``at``."""
+        self.order.arrived(job, self.waiting)
         self.waiting.append(job)
         job.replica = self.index
         self.wake(at)
@@ -100,6 +118,8 @@ class Continuous:
 
     def reached_target(self, job: Job, now: float) -> None:
         """Emit a token; the last one ends the request."""
+        if job.streaming:
+            self.order.decoded(job)
         job.emit(now)
         if isnan(job.prefilled_s):
             job.end_prefill(now)
@@ -126,26 +146,101 @@ class Continuous:
 
     def schedule(self, now: float) -> bool:
         """Schedule the running requests, then waiting ones; return whether any was preempted."""
-        budget = self.max_num_batched_tokens
+        if self.prefill_policy != "stall_free":
+            return self.schedule_one_phase(now)
+        self.make_way(now)
+        preempted = self.make_room(now)
+        preempted |= self.serve(list(self.running), now)
+        if not preempted:
+            self.admit(self.budget, now)
+        return preempted
+
+    def schedule_one_phase(self, now: float) -> bool:
+        """Schedule prompts alone, or else decodes alone; return whether any was preempted."""
+        self.closed &= bool(self.running)
+        preempted = self.serve([job for job in self.running if not job.streaming], now)
+        if not (preempted or self.closed):
+            self.admit(self.budget, now)
+        if self.scheduled:
+            return preempted
+        preempted |= self.make_room(now)
+        preempted |= self.serve(list(self.running), now)
+        self.closed = bool(self.scheduled) and self.prefill_policy == "decode_first"
+        return preempted
+
+    @property
+    def budget(self) -> int:
+        """The tokens that the step has room for beside those scheduled."""
+        return self.max_num_batched_tokens - sum(tokens for _, tokens in self.scheduled)
+
+    def serve(self, jobs: list[Job], now: float) -> bool:
+        """Schedule running requests, and preempt for them; return whether any was preempted."""
         preempted = False
-        for job in list(self.running):
-            if budget == 0 or job not in self.running:
+        for job in jobs:
+            if self.budget == 0 or job not in self.running:
                 break
-            tokens = min(self.target(job) - job.computed, budget)
+            tokens = min(self.target(job) - job.computed, self.budget)
             while job in self.running and self.blocks_needed(job, tokens) > self.free:
-                self.preempt(self.running[-1], now)
+                self.preempt(self.order.victim(self.running), now)
                 preempted = True
             if job in self.running:
                 self.take(job, tokens, now)
-                budget -= tokens
-        if not preempted:
-            self.admit(budget, now)
         return preempted
 
+    def make_way(self, now: float) -> None:
+        """Throw out who is of a worse class than the head of the queue, as long as that does not fit."""
+        self.barred = inf
+        if not (self.order.throws_out and self.waiting):
+            return
+        head = self.order.head(self.waiting)
+        while not self.would_fit(head):
+            victim = self.order.victim(self.running)
+            if victim.origin.priority <= head.origin.priority:
+                break
+            self.preempt(victim, now)
+            self.barred = min(self.barred, victim.origin.priority)
+
+    def would_fit(self, job: Job) -> bool:
+        """Return whether a waiting request can be admitted beside all that run."""
+        cached = self.look_up(job)
+        computed = max(len(cached) * self.block_size, job.swapped)
+        missing = self.target(job) - computed
+        budget = self.max_num_batched_tokens
+        for other in self.running:
+            budget -= min(self.target(other) - other.computed, budget)
+        if budget == 0 or len(self.running) >= self.max_num_seqs:
+            return False
+        if missing > budget and not self.enable_chunked_prefill:
+            return False
+        blocks = ceil((computed + min(missing, budget)) / self.block_size) - len(cached)
+        return blocks + self.pool.idle(cached) + self.blocks_of_step() <= self.free
+
+    def make_room(self, now: float) -> bool:
+        """Preempt until all the others have room for the step; return whether any was preempted.
+
+        Only where it is not always the last one that goes: then it does not go while others are served.
+        """
+        preempted = False
+        while self.order.chooses_victims and self.blocks_of_step() > self.free:
+            self.preempt(self.order.victim(self.running), now)
+            preempted = True
+        return preempted
+
+    def blocks_of_step(self) -> int:
+        """Return the blocks that the running requests need for a step of them."""
+        budget, blocks = self.max_num_batched_tokens, 0
+        for job in self.running:
+            tokens = min(self.target(job) - job.computed, budget)
+            budget -= tokens
+            blocks += self.blocks_needed(job, tokens)
+        return blocks
+
     def admit(self, budget: int, now: float) -> None:
-        """Admit from the head of the queue, first come first served."""
+        """Admit from the head of the queue, as long as it can be."""
         while self.waiting and budget > 0 and len(self.running) < self.max_num_seqs:
-            job = self.waiting[0]
+            job = self.order.head(self.waiting)
+            if job.origin.priority >= self.barred:
+                break
             cached = self.look_up(job)
             missing = self.target(job) - max(len(cached) * self.block_size, job.swapped)
             if missing > budget and not self.enable_chunked_prefill:
@@ -153,7 +248,8 @@ class Continuous:
             tokens = min(missing, budget)
             if not self.has_room(job, cached, tokens):
                 break
-            self.waiting.pop(0)
+            self.waiting.remove(job)
+            self.order.admitted(job)
             self.running.append(job)
             self.reuse(job, cached)
             self.take(job, tokens, now)

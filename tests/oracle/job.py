@@ -41,7 +41,7 @@ class Job:
     prefilled_s: float = nan
     finished_s: float = nan
     paused_s: float | None = None
-    """When it was preempted, until it has recovered."""
+    """When it was preempted, or had its last token if it decoded; until it has recovered."""
     landed_s: float | None = None
     """When its KV cache arrived, until it is scheduled there."""
 
@@ -75,12 +75,12 @@ class Job:
 
     def was_preempted(self, now: float) -> None:
         """Note that it lost its blocks."""
+        if self.paused_s is None:
+            self.paused_s = self.token_times[-1] if self.streaming else now
         self.blocks = []
         self.computed = 0
         self.streaming = False
         self.preemptions += 1
-        if self.paused_s is None:
-            self.paused_s = now
 
     def resume(self, now: float) -> None:
         """End the time that a preemption has cost."""

@@ -18,6 +18,8 @@ from servesim.report.metrics import SHOWN, metric
         ("goodput.requests_per_s_per_gpu", "Goodput (requests/s per GPU)", 1),
         ("cost.usd_per_good_request", "Cost ($ per request that met the SLO)", -1),
         ("utilisation.compute", "Compute (% of peak)", 0),
+        ("fairness.jain_index", "Jain's index (1: even)", 1),
+        ("fairness.tenants.my.own.ttft_s.p99", "p99 TTFT of my.own (s)", -1),
     ],
 )
 def test_known_figures_have_a_title_with_their_unit(column, title, best):
@@ -28,7 +30,7 @@ def test_known_figures_have_a_title_with_their_unit(column, title, best):
 
 
 @pytest.mark.parametrize(
-    "column", ["memory.kv_blocks", "throughput.roles.decode.x_per_s", "cost.usd", "cost", "x"]
+    "column", ["memory.kv_blocks", "throughput.roles.decode.x_per_s", "cost.usd", "cost", "x", "fairness.of"]
 )
 def test_of_other_figures_only_the_name_is_known(column):
     assert (metric(column).title, metric(column).best) == (column, 0)

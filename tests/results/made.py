@@ -94,7 +94,7 @@ def step(start_s: float, first_step_s: float, **fields: float) -> list[float]:
 
 def gap(request_id: int, end_s: float, gap_s: float) -> list[float]:
     """Return the raw row of a gap between two tokens that is not one step long."""
-    return [request_id, end_s, gap_s]
+    return [request_id, end_s, gap_s, 1]
 
 
 def records(

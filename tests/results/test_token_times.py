@@ -12,20 +12,21 @@ from servesim.check import ConfigError
 from servesim.results.gaps import token_gaps
 from servesim.results.statistics import describe_runs
 from servesim.results.token_times import TokenTimes
-from tests.oracle.cases import DRAWS
+from tests.oracle.cases import DRAWS, IN_PHASES
 from tests.oracle.leap import leap
 from tests.results.made import gap, records, request, step
 from tests.results.tables import tables_of
 
 SEEDS = range(120)
+KINDS = {**DRAWS, "phases": IN_PHASES["plain"]}
 
 
-@pytest.mark.parametrize("kind", DRAWS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_gaps_and_token_times_are_those_of_the_oracle(kind: str) -> None:
     """With preemption, chunked prefill, hand-overs of both kinds, padded batches, and several replicas."""
     torn = 0
     for seed in SEEDS:
-        case = DRAWS[kind](Random(seed))
+        case = KINDS[kind](Random(seed))
         oracle = case.simulate()
         if oracle.ties:
             continue
@@ -40,10 +41,10 @@ def test_gaps_and_token_times_are_those_of_the_oracle(kind: str) -> None:
     assert torn > 100 or kind == "static"
 
 
-@pytest.mark.parametrize("kind", DRAWS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_requests_that_a_horizon_cuts_are_left_out_and_disturb_no_other(kind: str) -> None:
     for seed in SEEDS:
-        case = DRAWS[kind](Random(seed))
+        case = KINDS[kind](Random(seed))
         whole = leap(case)
         horizon_s = float(np.median(whole.column("sent_s"))) + 0.3
         full, cut = (TokenTimes.of(tables_of(run)) for run in (whole, leap(case, horizon_s)))
@@ -52,10 +53,10 @@ def test_requests_that_a_horizon_cuts_are_left_out_and_disturb_no_other(kind: st
             assert gaps_s == pytest.approx(known[number], rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", DRAWS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_where_every_request_completes_the_pooled_gaps_are_those_of_the_summary(kind: str) -> None:
     for seed in SEEDS:
-        tables = tables_of(leap(DRAWS[kind](Random(seed))))
+        tables = tables_of(leap(KINDS[kind](Random(seed))))
         got, expected = describe_runs(TokenTimes.of(tables).pooled), describe_runs(token_gaps(tables))
         assert got == pytest.approx(expected, rel=1e-12, nan_ok=True)
 

@@ -109,8 +109,10 @@ def test_tools_have_lengths_and_delays_of_their_own() -> None:
     )
     some = drawn(workload, 2000)
     results = np.array([tokens for each in some for tokens in each.inputs[1:]], dtype=float)
+    steps = np.array([tokens for each in some for tokens in each.outputs[1:]], dtype=float)
     delays_s = np.array([wait_s for each in some for wait_s in each.waits_s[1:]])
     assert_mean(results, 700.0, 700.0**2)
+    assert_mean(steps, 60.0, 60.0**2)
     assert_mean(delays_s, 2.0, 4.0)
     assert_mean(np.array([float(each.inputs[0]) for each in some]), 10.0, 90.0)
     assert {each.waits_s[0] for each in some} == {1e6}

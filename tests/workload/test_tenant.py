@@ -29,7 +29,10 @@ def test_each_tenant_sends_its_share() -> None:
 
 
 def test_a_request_has_the_number_the_class_and_the_slack_of_its_tenant() -> None:
-    assert tenant_origins(TENANTS) == [Origin(tenant=0, priority=-1, slack_s=0.5), Origin(tenant=1)]
+    assert tenant_origins(TENANTS) == [
+        Origin(tenant=0, priority=-1, slack_s=0.5),
+        Origin(tenant=1, weight=0.5),
+    ]
     assert tenant_origins(TENANTS)[1].slack_s == inf
 
 

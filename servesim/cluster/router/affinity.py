@@ -44,7 +44,7 @@ class Affinity(Informed):
     with the fewest.
     """
 
-    tokens_per_outstanding: float = quantity("tokens", at_least=0, at_most=MOST_TOKENS, default=256.0)
+    tokens_per_outstanding: float = quantity("tokens", at_least=0, at_most=MOST_TOKENS, default=1024.0)
     max_imbalance: int | None = quantity("requests", at_least=0, at_most=MOST_REQUESTS, default=None)
 
     def begin(self, view: PoolView, rng: np.random.Generator) -> Pick:

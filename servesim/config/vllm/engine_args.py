@@ -128,9 +128,8 @@ class EngineArgs:
 
     def _lay(self, key: str, value: Any, flag: Flag) -> None:
         laid = self._layers.lay(key, value, f"{flag.typed} of {KEY}")
-        shown = str(value).lower() if isinstance(value, bool) else value
         if laid:
-            self._set.append(f"{key}={shown}")
+            self._set.append(_typed(key, value))
         else:
             self._outdone.append(flag.written)
 
@@ -202,6 +201,13 @@ class EngineArgs:
     def _model_dtype(self) -> Any:
         model = self._layers.values.get("model")
         return model.get("weights_dtype") if isinstance(model, Mapping) else model
+
+
+def _typed(key: str, value: Any) -> str:
+    """Return what would have to be typed to set a key, or to choose an option where the value is one."""
+    if isinstance(value, Mapping):
+        return f"{key.replace('.', '/')}={value['kind']}"
+    return f"{key}={str(value).lower() if isinstance(value, bool) else value}"
 
 
 def _meant(name: str) -> str | None:

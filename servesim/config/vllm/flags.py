@@ -76,6 +76,17 @@ def kv_dtype(value: Any) -> str:
     return known[value]
 
 
+def queue_order(value: Any) -> dict[str, str]:
+    """Return the order of the queue that a scheduling policy is.
+
+    Raises:
+        ValueError: there is no such policy.
+    """
+    if value not in ("fcfs", "priority"):
+        raise ValueError("must be fcfs or priority")
+    return {"kind": value}
+
+
 class Rule(NamedTuple):
     """The key that a flag sets, and how its value is read. ``cluster.`` stands for each pool."""
 
@@ -93,6 +104,7 @@ RULES: Mapping[str, Rule] = {
     "enable_chunked_prefill": Rule("scheduler.enable_chunked_prefill", switch),
     "enable_prefix_caching": Rule("scheduler.enable_prefix_caching", switch),
     "kv_cache_dtype": Rule("scheduler.kv_cache_dtype", kv_dtype),
+    "scheduling_policy": Rule("scheduler.queue_order", queue_order),
     "num_gpu_blocks_override": Rule("scheduler.num_gpu_blocks_override", whole),
 }
 
@@ -141,7 +153,7 @@ TIMED = _names(
     max_cudagraph_capture_size cuda_graph_sizes max_seq_len_to_capture async_scheduling attention_backend
     attention_config cpu_offload_gb cpu_offload_params offload_backend kv_offloading_size
     kv_offloading_backend kv_transfer_config ec_transfer_config enable_lora max_loras max_lora_rank
-    lora_modules lora_extra_vocab_size fully_sharded_loras max_cpu_loras scheduling_policy scheduler_cls
+    lora_modules lora_extra_vocab_size fully_sharded_loras max_cpu_loras scheduler_cls
     disable_custom_all_reduce max_num_partial_prefills max_long_partial_prefills
     long_prefill_token_threshold num_scheduler_steps multi_step_stream_outputs scheduler_delay_factor
     disable_cascade_attn enable_dbo ubatch_size dbo_decode_token_threshold dbo_prefill_token_threshold

@@ -23,6 +23,9 @@ _MANY = 6  # configurations from which on bands, drawn over each other, hide mor
 #: The share of simulated time that lies outside the calibrated ranges.
 EXTRAPOLATED = "calibration.extrapolated"
 
+#: The column that only points with conversations have, whose rate is that of sessions.
+_SESSIONS = "sessions.begun"
+
 _SHADED = "Shaded: where the figure shown is within the limit of the SLO."
 
 
@@ -75,6 +78,12 @@ class Drawing:
     def load_axis(self, *, linear: bool = False) -> Metric:
         """Return the load as a figure, on a logarithmic axis where it spans much."""
         name, unit = LOADS.get(self.load or "", ("Load", str(self.load)))
+        if (
+            unit == "requests/s"
+            and _SESSIONS in self.sweep.table
+            and self.sweep.table[_SESSIONS].notna().all()
+        ):
+            unit = "sessions/s"
         lowest, highest = self.points.load.min(), self.points.load.max()
         wide = lowest > 0 and highest > _WIDE * lowest
         return Metric("load", f"{name} ({unit})", unit, logarithmic=wide and not linear)

@@ -188,9 +188,9 @@ def test_affinity_finds_what_balance_alone_does_not() -> None:
     """
     looks = [
         LeastOutstanding(),
-        PrefixAffinity(remembers=2000),
-        PrefixAffinity(),
-        KvAware(),
+        PrefixAffinity(tokens_per_outstanding=256, remembers=2000),
+        PrefixAffinity(tokens_per_outstanding=256),
+        KvAware(tokens_per_outstanding=256),
         KvAware(tokens_per_outstanding=0),
     ]
     found = [hits(router, kv_blocks=10**6) for router in looks]

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from servesim.report.frontier.drawing import Drawing, Sweep
 from servesim.report.frontier.points import drawn_points, load_of, short_names
 from tests.report.frontier.made import OUTPUT, RATE, TTFT, points_of, sweep_table
 
@@ -16,6 +17,12 @@ def test_there_is_one_row_per_configuration_and_load_with_the_mean_over_seeds():
     for row in points.to_dict("records"):
         assert row[OUTPUT] == pytest.approx(means[row["variant"], row["gpu"], row[RATE]])
         assert row[f"{OUTPUT}.low"] < row[OUTPUT] < row[f"{OUTPUT}.high"]
+
+
+@pytest.mark.parametrize(("begun", "unit"), [(None, "requests/s"), (40, "sessions/s")])
+def test_the_rate_of_conversations_is_that_of_sessions(begun: int | None, unit: str):
+    table = sweep_table() if begun is None else sweep_table().assign(**{"sessions.begun": begun})
+    assert Drawing.of(Sweep(table, "study")).load_axis().title == f"Rate ({unit})"
 
 
 def test_configurations_are_numbered_in_order_and_their_loads_ascend():

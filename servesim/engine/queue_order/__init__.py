@@ -1,0 +1,1 @@
+"""Queue orders: which waiting request is tried next, and which running one makes room."""

@@ -1,0 +1,99 @@
+"""How evenly tenants are served."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from servesim.results.rates import ratio
+from servesim.results.records import Records
+from servesim.results.service import Service
+from servesim.results.statistics import describe
+from servesim.results.window import Window
+
+Floats = NDArray[np.float64]
+
+#: Tenants that are told one by one, those with the most requests.
+MOST_TENANTS = 30
+
+#: Share of a run in which all must have waited for what they then got to be compared.
+LEAST_BACKLOG = 0.01
+
+
+def fairness(
+    records: Records, run: Window, tenants: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """Return what each tenant was served in the whole run, and how even that was; None: there is one tenant.
+
+    Jain's index of n services x, each over the tenant's weight, is (sum x)^2 / (n sum x^2): 1 where all are
+    equal, 1/n where one gets everything (Jain, Chiu and Hawe, "A quantitative measure of fairness", 1984). It
+    is of the service had while *every* tenant had requests waiting, since nobody is wronged who gets all that
+    he asks for; where that was less than a hundredth of the run, of all service.
+
+    Args:
+        records: the closed records.
+        run: the whole run.
+        tenants: the tenants of the workload by name, as far as they have names.
+    """
+    numbers, place, counts = np.unique(
+        records.request_table.column("tenant"), return_inverse=True, return_counts=True
+    )
+    if len(numbers) < 2:
+        return None
+    services = [Service.of(records, run, place == tenant) for tenant in range(len(numbers))]
+    names = [_name(int(number), tenants) for number in numbers]
+    weights = np.array([float(tenants.get(name, {}).get("weight", 1.0)) for name in names])
+    backlog_s, had = _while_all_wait(services)
+    compared = backlog_s >= LEAST_BACKLOG * run.length_s
+    whole = np.array([service.by(np.array([run.end_s]))[0] for service in services])
+    told = sorted(np.argsort(-counts, kind="stable")[:MOST_TENANTS].tolist())
+    return {
+        "jain_index": jain_index((had if compared else whole) / weights),
+        "backlogged_s": backlog_s,
+        "of": "backlog" if compared else "run",
+        "number": len(numbers),
+        "tenants": {
+            names[tenant]: {
+                **_figures(records, place == tenant),
+                "service_per_s": ratio(whole[tenant], run.length_s),
+                "backlogged_service_per_s": had[tenant] / backlog_s if compared else nan,
+            }
+            for tenant in told
+        },
+    }
+
+
+def jain_index(services: Floats) -> float:
+    """Return Jain's index of fairness; NaN where nobody got anything."""
+    return ratio(float(services.sum()) ** 2, len(services) * float((services**2).sum()))
+
+
+def _while_all_wait(services: list[Service]) -> tuple[float, Floats]:
+    """Return for how long every tenant had requests waiting, and what each was served in that time."""
+    moments_s = np.unique(np.concatenate([service.changes_s for service in services]))
+    all_wait = np.logical_and.reduce([service.waits(moments_s[:-1]) for service in services])
+    lengths_s = np.diff(moments_s)[all_wait]
+    had = [np.diff(service.by(moments_s))[all_wait].sum() for service in services]
+    return float(lengths_s.sum()), np.array(had)
+
+
+def _name(number: int, tenants: Mapping[str, Any]) -> str:
+    """Return the name of a tenant, or its number."""
+    names = list(tenants)
+    return names[number] if 0 <= number < len(names) else str(number)
+
+
+def _figures(records: Records, chosen: NDArray[np.bool_]) -> dict[str, Any]:
+    """Return the numbers of a tenant's requests, and how long its users waited for a first token."""
+    table = records.request_table
+    ttft_s = table.column("ttft_s")[chosen]
+    said = describe(ttft_s[~np.isnan(ttft_s)])
+    return {
+        "requests": int(chosen.sum()),
+        "completed": int((~np.isnan(table.column("e2e_s")[chosen])).sum()),
+        "ttft_s": {name: said[name] for name in ("mean", "p50", "p99")},
+    }
