@@ -40,7 +40,8 @@ class Offload:
     What prefix caching loses on the GPU is written to the host, and what the host loses to the store
     (SGLang's HiCache calls this ``write_back``). A prompt that goes on in a tier where the GPU's cache ends,
     by ``min_load_tokens`` or more, waits until that is loaded, while others run (as in vLLM's
-    ``WAITING_FOR_REMOTE_KVS``, vllm/v1/core/sched/scheduler.py).
+    ``WAITING_FOR_REMOTE_KVS``, vllm/v1/core/sched/scheduler.py). HiCache loads back 10 tokens or more, vLLM's
+    OffloadingConnector whatever it finds; only whole blocks are found.
     """
 
     host: Medium | None = quantity(default=None)

@@ -205,7 +205,9 @@ def _prefix_cache(summary: Mapping[str, Any]) -> str:
     """Tell how much of the prompts was in the cache."""
     prefill = summary["prefill"]
     found = f"{percent(prefill['hit_rate'])} of the tokens of prompts were found"
-    sums = f"{prefill['cached_tokens']:,} found, {prefill['computed_tokens']:,} computed"
+    tiers = summary["offload"]
+    loaded = f" {tiers['loaded_tokens']:,} loaded," if tiers else ""
+    sums = f"{prefill['cached_tokens']:,} found,{loaded} {prefill['computed_tokens']:,} computed"
     return f"{found}: {sums}"
 
 
