@@ -109,9 +109,14 @@ class KvCache:
         """Tell somebody which findable blocks of a key are lost, and from where on a key is written anew."""
         self._prefixes.on_loss, self._prefixes.on_rewrite = on_loss, on_rewrite
 
-    def evict(self) -> None:
-        """Lose what was in the blocks taken so far."""
-        self._prefixes.evict(self.free)
+    @property
+    def may_lose(self) -> bool:
+        """Whether there is anything to be found in free blocks."""
+        return self._prefixes.has_idle
+
+    def evict(self, growth: int = 0) -> None:
+        """Lose what was in the blocks taken so far, and in so many more."""
+        self._prefixes.evict(self.free - growth)
 
     def beyond(self, request: Request, tokens: int) -> tuple[list[Piece], int, int]:
         """Return a request's pieces, the block behind its first ``tokens``, and the first never found."""

@@ -68,6 +68,11 @@ class PrefixCache:
         origin = request.origin
         return self._shares and (origin.stream is not None or bool(origin.prefix))
 
+    @property
+    def has_idle(self) -> bool:
+        """Whether blocks with something in them that can be found are held by nobody."""
+        return bool(self._queue)
+
     def find(self, request: Request, free_blocks: int) -> tuple[int, int]:
         """Return how many blocks of a request are in the cache, and how many of those nobody holds."""
         self.evict(free_blocks)

@@ -72,6 +72,7 @@ class TieredEngine(ContinuousEngine):
 
     def cached_tokens_of(self, request: Request, now: float) -> int:
         """Return how many tokens of a prompt this replica would find on its GPUs and in its tiers now."""
+        self._lose_in_leap(self._leap.begun(now))
         self._now = now
         cached = super().cached_tokens_of(request, now)
         parts = self.tiers.look(*self.kv.beyond(request, cached), now) if request.may_be_cached else []
@@ -85,6 +86,18 @@ class TieredEngine(ContinuousEngine):
         due_s = super()._plan(now)
         self.kv.evict()
         return due_s
+
+    def _lose_in_leap(self, steps: int) -> None:
+        """Write what the first steps of the leap under way have taken, each at its beginning."""
+        if not self.kv.may_lose:
+            return
+        for step in range(1, steps):
+            self._now = self._leap.end_of(step)
+            self.kv.evict(self.decodes.blocks_after(step))
+
+    def _settle(self, now: float) -> None:
+        self._lose_in_leap(self._leap.steps)
+        super()._settle(now)
 
     def _admit(self, now: float) -> None:
         """Admit those that have been loaded, then the waiting."""

@@ -84,7 +84,7 @@ FAULTS = (
     Fault(
         "the step that the horizon cuts is counted",
         LEAP,
-        "if self._end_of(steps) > time_s:\n                steps -= 1",
+        "if self.end_of(steps) > time_s:\n                steps -= 1",
         "",
     ),
     # ---- the order of preemption
