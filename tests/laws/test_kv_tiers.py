@@ -101,6 +101,9 @@ def test_every_block_is_free_or_held_and_no_tier_is_fuller_than_full() -> None:
         host = Medium(random.choice((20, 100, 1000)) / 2**30, speeds[0], latency_s=random.choice((0.0, 0.1)))
         store = Medium(random.choice((50, 1e4)) / 2**30, speeds[1]) if random.random() < 0.5 else None
         service, traffic = drawn(seed, Offload(host, store))
+        if random.random() < 0.3:
+            swapping = replace(service.scheduler, preemption_mode="swap", swap_space=200 / 2**30)
+            service = replace(service, scheduler=swapping)
         run = Run(service, traffic)
         for _ in run.instants():
             for engine in run.engines:
