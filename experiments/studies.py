@@ -114,6 +114,12 @@ STUDIES = (
         difference=OUTPUT.column,
     ),
     Study(
+        "speculation",
+        (OUTPUT.column, _SEEN, "latency.tpot_s.p50", "latency.itl_s.p99", COST.column),
+        _front(INTERACTIVITY, OUTPUT),
+        difference=OUTPUT.column,
+    ),
+    Study(
         "kv_wall",
         (OUTPUT.column, "utilisation.kv_cache", "utilisation.compute", "latency.ttft_s.p50", _SEEN),
         _over_load(OUTPUT.column),

@@ -67,6 +67,8 @@ _GROUPS = (
     "gpu",
     "scheduler",
     "router",
+    "admission",
+    "client",
     "workload",
     "workload/arrivals",
     "workload/lengths",

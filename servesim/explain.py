@@ -146,6 +146,7 @@ def _closed_form(pool: Deployment, scheduler: Continuous, workload: Synthetic, u
         output_tokens=output,
         output_variance=variance,
         max_num_batched_tokens=scheduler.max_num_batched_tokens,
+        speculation=scheduler.speculation,
     )
 
 

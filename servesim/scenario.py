@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from servesim import __version__
 from servesim.check import MOST_S, Problem, quantity
+from servesim.cluster.admission import Admission, TtftSlo
 from servesim.cluster.deployment import Deployment, PoolMemory, Role
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
@@ -16,12 +17,15 @@ from servesim.cluster.router import Router
 from servesim.component import plain
 from servesim.cost.auto import Auto
 from servesim.cost.gpu import Gpu
-from servesim.cost.memory import MemorySheet, memory_sheet
+from servesim.cost.memory import MemorySheet, kv_bytes_per_token, memory_sheet
 from servesim.cost.model import Model
 from servesim.cost.overhead import EngineOverhead
 from servesim.cost.power import BoardPower
 from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
+from servesim.cost.speculation import Speculation
+from servesim.cost.speculative import speculative_step_time
+from servesim.cost.step_time import StepTime
 from servesim.engine.continuous import Continuous
 from servesim.engine.static import Static
 from servesim.results.dialects.known import DialectName
@@ -57,6 +61,7 @@ class Scenario:
     engine_overhead: EngineOverhead | None = quantity(default=None)
     board_power: BoardPower = quantity(default=BoardPower())
     client: Client = quantity(default=Client())
+    admission: Admission | None = quantity(default=None)
     ignore_capacity: bool = quantity(default=False)
     seed: int = quantity(at_least=0, default=0)
     steady: bool = quantity(default=False)
@@ -78,6 +83,10 @@ class Scenario:
 
     hints: ClassVar[Mapping[str, str]] = {
         "experiment": "is a study of many runs; choose one with experiment=NAME, or see servesim.sweep",
+        **dict.fromkeys(
+            ("speculative_config", "speculation"),
+            "choose scheduler/speculation=NAME, or give --speculative-config in engine_args",
+        ),
     }
 
     def problems(self) -> Iterator[Problem]:
@@ -86,6 +95,9 @@ class Scenario:
             yield from self.client.misfits(self.workload.concurrency)
         if isinstance(self.workload, Sessions) and isinstance(self.client, Client):
             yield from self.client.misfits_of_sessions()
+        if isinstance(self.admission, TtftSlo) and self.admission.ttft_s is None and self.slo.ttft_s is None:
+            message = "is missing, and slo.ttft_s, which stands in for it, too (s)"
+            yield Problem("admission.ttft_s", None, message)
         if isinstance(self.calibration, Auto) and not self.calibration.profiles:
             engine = self.engine_overhead.engine if self.engine_overhead else None
             message = (
@@ -102,9 +114,17 @@ class Scenario:
             return
         for path, _, pool in self._pools():
             impossible = list(self.model.tensor_parallel_problems(pool.tensor_parallel_size))
+            misfits = list(self._speculation_problems(pool.tensor_parallel_size))
             yield from (problem.under(path) for problem in impossible)
-            if not impossible:
+            yield from misfits
+            if not (impossible or misfits):
                 yield from self._memory_problems(path, pool)
+
+    def _speculation_problems(self, tensor_parallel_size: int) -> Iterator[Problem]:
+        """Yield what keeps the draft from running beside the model."""
+        if self.speculation is not None:
+            for problem in self.speculation.misfits(self.model, tensor_parallel_size):
+                yield problem.under("scheduler.speculation")
 
     def _profile_problems(self) -> Iterator[Problem]:
         """Yield the GPUs that name one whose profile is not there."""
@@ -159,16 +179,7 @@ class Scenario:
         gpu, scheduler = pool.gpu or self.gpu, self.scheduler
         sheet = self._sheet(pool)
         max_model_len = self._max_model_len(sheet)
-        sequences, tokens = self.step_limits
-        step_time = self.calibration.step_time(
-            self.model,
-            gpu,
-            pool.tensor_parallel_size,
-            scheduler.kv_cache_dtype,
-            max_num_seqs=sequences,
-            max_num_batched_tokens=tokens,
-            overhead=self.engine_overhead,
-        )
+        sequences, _ = self.step_limits
         needed = sequences * -(-max_model_len // scheduler.block_size)
         return Deployment(
             role=role,
@@ -177,11 +188,32 @@ class Scenario:
             tensor_parallel_size=pool.tensor_parallel_size,
             first_replica=first_replica,
             sheet=sheet,
-            step_time=step_time,
+            step_time=self._step_time(pool),
             kv_blocks=needed if self.ignore_capacity else sheet.blocks,
-            kv_bytes_per_token=self.model.kv_bytes_per_token(scheduler.kv_cache_dtype),
+            kv_bytes_per_token=kv_bytes_per_token(self.model, self.speculation, scheduler.kv_cache_dtype),
             max_model_len=max_model_len,
+            speculation=self.speculation,
         )
+
+    def _step_time(self, pool: Pool) -> StepTime:
+        """Return the step times of a replica of a pool."""
+        sequences, tokens = self.step_limits
+        times = partial(
+            self.calibration.step_time,
+            gpu=pool.gpu or self.gpu,
+            tensor_parallel_size=pool.tensor_parallel_size,
+            kv_cache_dtype=self.scheduler.kv_cache_dtype,
+            max_num_seqs=sequences,
+            max_num_batched_tokens=tokens,
+        )
+        if self.speculation is None:
+            return times(self.model, overhead=self.engine_overhead)
+        return speculative_step_time(times, self.speculation, self.model, self.engine_overhead)
+
+    @property
+    def speculation(self) -> Speculation | None:
+        """What drafts tokens, where any are drafted."""
+        return None if isinstance(self.scheduler, Static) else self.scheduler.speculation
 
     @cached_property
     def step_limits(self) -> tuple[int, int]:
@@ -202,6 +234,7 @@ class Scenario:
             max_num_seqs=sequences,
             max_num_batched_tokens=tokens,
             num_gpu_blocks_override=self.scheduler.num_gpu_blocks_override,
+            speculation=self.speculation,
         )
 
     def _pool_memory(self, role: Role, pool: Pool) -> PoolMemory:

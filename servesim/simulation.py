@@ -13,6 +13,7 @@ from servesim.cluster.cluster import Cluster, DisaggregatedCluster, PooledCluste
 from servesim.cluster.conversations import Conversations
 from servesim.cluster.deployment import Deployment
 from servesim.cluster.disaggregated import Disaggregated
+from servesim.cluster.patience import Patience
 from servesim.cluster.pools import PrefillDecode
 from servesim.cluster.transfer import Links
 from servesim.cluster.warmup import warm_up
@@ -65,13 +66,17 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
     if scenario.client.num_warmups:
         limit = scenario.client.max_concurrency or scenario.workload.concurrency
         batches, warmups = warm_up(clock, cluster, batches, scenario.client.num_warmups, limit)
-    client = _client(scenario, clock, streams, cluster, batches, pause)
-    events = _simulate(clock, client, cluster, scenario.horizon_s)
+    if scenario.admission is not None:
+        cluster.admit_by(scenario.admission, scenario.slo.ttft_s)
+    server = _server(scenario, clock, streams, cluster)
+    client = _client(scenario, clock, streams, server, batches, pause)
+    events = _simulate(clock, client, server, scenario.horizon_s)
     records.close()
     notes = scenario.workload.notes
     facts = Facts(
         warmup=warmups,
         injected=cluster.injected,
+        retries_pending=server.retries_pending if isinstance(server, Patience) else 0,
         held_due_s=client.held_due_s,
         not_sent=client.remaining(),
         length_capped=cluster.length_capped,
@@ -102,7 +107,7 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
     return Result(summary, records)
 
 
-def _simulate(clock: Clock, client: Client, cluster: Cluster, horizon_s: float | None) -> int:
+def _simulate(clock: Clock, client: Client, cluster: Cluster | Patience, horizon_s: float | None) -> int:
     """Let events happen until none is left, or up to the horizon; return how many they were."""
     events = clock.run_until(inf if horizon_s is None else horizon_s)
     if cluster.unfinished and horizon_s is None:
@@ -126,11 +131,18 @@ def _cluster(
     return PooledCluster(clock, pools[0], scheduler, scenario.router, streams, records)
 
 
+def _server(scenario: Scenario, clock: Clock, streams: Streams, cluster: Cluster) -> Cluster | Patience:
+    """Return what the client sends to: the cluster, behind the client's patience where that may end."""
+    if not scenario.client.is_impatient:
+        return cluster
+    return Patience(clock, cluster, scenario.client, streams.stream("retries"))
+
+
 def _client(
     scenario: Scenario,
     clock: Clock,
     streams: Streams,
-    cluster: Cluster,
+    cluster: Cluster | Patience,
     batches: Iterator[Batch],
     pause: Callable[[int], None],
 ) -> Client:

@@ -201,7 +201,7 @@ def _of_a_run(options: argparse.Namespace) -> int:
     run = Run.read(options.path)
     if run.requests.empty:
         raise ConfigError([Problem("RUN_FOLDER", str(options.path), "has no request")])
-    sent = run.requests.sort_values("request_id")
+    sent = run.requests[run.requests.attempt == 0].sort_values("request_id")
     recording = Recording(
         time_ns=np.rint(sent.sent_s.to_numpy() * 1e9).astype(np.int64),
         input_tokens=sent.input_tokens.to_numpy(),
@@ -216,6 +216,8 @@ def _on_a_run(accounting: Mapping[str, Any]) -> Iterator[str]:
     """Yield where the requests of a run differ from what its traffic asks for."""
     if accounting["not_sent"]:
         yield f"past the horizon, so never sent, and left out: {accounting['not_sent']:,}"
+    if accounting["retries"]:
+        yield f"retries, which are the client's doing, and left out: {accounting['retries']:,}"
     if accounting["length_capped"]:
         yield f"outputs cut at max_model_len: {accounting['length_capped']:,}"
 

@@ -27,7 +27,7 @@ class AffineStepTime:
     cached_token_s: float = 0.0
     breaks: tuple[tuple[int, float], ...] = ()
 
-    def decode(self, sequences: int, context: int) -> tuple[float, float, float]:
+    def decode(self, sequences: int, context: float) -> tuple[float, float, float]:
         """Return (base, slope, limit): base + slope x c seconds for context <= c <= limit tokens."""
         base_s = self.step_s + self.sequence_s * sequences
         slope_s = self.context_s
@@ -38,7 +38,7 @@ class AffineStepTime:
             slope_s = next_slope_s
         return base_s, slope_s, inf
 
-    def mixed(self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]) -> float:
+    def mixed(self, sequences: int, context: float, chunks: Sequence[tuple[int, int]]) -> float:
         """Return the seconds of a step of decodes beside chunks of (new, cached) tokens."""
         base_s, slope_s, _ = self.decode(sequences, context)
         seconds = base_s + slope_s * context

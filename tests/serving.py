@@ -15,11 +15,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from servesim.cluster.admission import Admission
 from servesim.cluster.client import ClosedLoop, OpenLoop, Semaphore
 from servesim.cluster.cluster import Cluster, DisaggregatedCluster, PooledCluster
 from servesim.cluster.conversations import Conversations
 from servesim.cluster.deployment import Deployment, Role
 from servesim.cluster.disaggregated import Disaggregated
+from servesim.cluster.patience import Patience
 from servesim.cluster.router import Pick, RoundRobin, Router
 from servesim.cluster.transfer import Links
 from servesim.cluster.view import PoolView
@@ -94,6 +96,7 @@ class Service:
     nic_bytes_per_s: float = 1e21
     client: Client = field(default_factory=Client)
     users: Users | None = None
+    admission: Admission | None = None
     origins: Sequence[Origin] = ()
     seed: int = 0
 
@@ -152,6 +155,9 @@ class Run:
         self.clock, self.log = Clock(), Log()
         self.seen: dict[Request, None] = {}
         self.cluster = self._cluster()
+        if service.admission is not None:
+            self.cluster.admit_by(service.admission, None)
+        self.server = self._server()
         self.client = self._client(traffic, duration_s)
 
     def _cluster(self) -> Cluster:
@@ -163,6 +169,12 @@ class Run:
         links = Links(self.clock, *ends, service.latency_s)
         return DisaggregatedCluster(self.clock, *pools, service.scheduler, router, links, streams, self.log)
 
+    def _server(self) -> Cluster | Patience:
+        client = self.service.client
+        if not client.is_impatient:
+            return self.cluster
+        return Patience(self.clock, self.cluster, client, Streams(self.service.seed).stream("retries"))
+
     def _client(
         self, traffic: Sequence[Sent] | Synthetic | Sessions, duration_s: float | None
     ) -> OpenLoop | Semaphore | ClosedLoop | Conversations:
@@ -172,7 +184,7 @@ class Run:
             return Conversations(*start, sending.api_time_s)
         synthetic = isinstance(traffic, Synthetic)
         batches = traffic.batches(streams) if synthetic else _batches(traffic, self.service.origins)
-        start = self.clock, batches, self.cluster, _go_on
+        start = self.clock, batches, self.server, _go_on
         users = traffic.arrivals if synthetic else self.service.users
         if isinstance(users, Users):
             thoughts_s = users.thoughts_s(streams.stream("think times"))
@@ -197,7 +209,7 @@ class Run:
         self.clock.run_until(inf if horizon_s is None else horizon_s)
         end_s = self.clock.now if horizon_s is None else horizon_s
         self.client.halt(end_s)
-        self.cluster.halt(end_s)
+        self.server.halt(end_s)
 
     # ---- what has been written down
 

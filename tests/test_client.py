@@ -216,10 +216,51 @@ def test_a_key_in_the_wrong_place_is_told_the_right_one() -> None:
 
 
 def test_a_run_says_with_which_client() -> None:
-    scenario = run(*BURST, "client.max_concurrency=4").summary["scenario"]
-    assert scenario["client"] == {
-        "kind": "client",
-        "max_concurrency": 4,
-        "num_warmups": 0,
-        "api_time_s": 0.0,
-    }
+    client = run(*BURST, "client.max_concurrency=4", "client=openai").summary["scenario"]["client"]
+    assert (client["kind"], client["max_concurrency"], client["max_retries"]) == ("client", 4, 2)
+
+
+# ---- time-outs, retries, admission -----------------------------------------------------------------
+
+STORM = (
+    *SMALL,
+    "workload.requests=400",
+    "workload.arrivals.rate_rps=300",
+    "scheduler.max_num_seqs=8",
+    "client.timeout_s=1",
+    "client.max_retries=2",
+    "client.backoff_s=0.5",
+    "admission=queue_limit",
+    "admission.max_queued=40",
+)
+
+
+def test_a_storm_is_accounted_for_attempt_by_attempt() -> None:
+    """And what a user waited is told beside latencies that are an attempt's own."""
+    result = run(*STORM)
+    ends, requests = result.summary["accounting"], result.requests
+    again = requests[requests.attempt > 0]
+    assert min(ends["dropped"]["queue_full"], ends["timed_out"], ends["completed"], ends["given_up"]) > 10
+    assert ends["injected"] == ends["completed"] + ends["dropped"]["queue_full"] + ends["timed_out"]
+    assert ends["injected"] - ends["retries"] == 400 == ends["completed"] + ends["given_up"]
+    assert (ends["retries"], ends["retries_pending"], ends["clean"]) == (len(again), 0, False)
+    assert ends["success"] == ends["completed"] / 400
+    assert result.summary["traffic"]["requests"] == 400
+    assert (again.client_queue_s >= 0.5 - 1e-6).all()
+    assert result.summary["latency"]["e2e_s"]["max"] <= 1 + 1e-6
+    assert result.summary["duration_s"] == pytest.approx(requests.ended_s.max() - requests.sent_s.min())
+    assert requests.request_id.is_unique
+    assert (requests.sort_values("request_id").sent_s.diff().dropna() > -1e-6).all()
+
+
+def test_retries_still_to_come_at_the_horizon_are_counted() -> None:
+    ends = run(*STORM, "horizon_s=1.2").summary["accounting"]
+    failed = ends["timed_out"] + ends["dropped"]["queue_full"]
+    assert ends["retries_pending"] > 10
+    assert ends["given_up"] == failed - ends["retries"] - ends["retries_pending"]
+    assert ends["injected"] - ends["retries"] + ends["not_sent"] == 400
+
+
+def test_a_limit_that_none_can_meet_or_that_is_not_given_is_refused() -> None:
+    wrong = refused("client.timeout_s=0.1", "client.api_time_s=0.1", "admission=ttft_slo", "slo.ttft_s=null")
+    assert {path for path, _ in wrong} == {"client.timeout_s", "admission.ttft_s"}

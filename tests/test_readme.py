@@ -152,6 +152,8 @@ def test_every_option_is_told() -> None:
         "scheduler",
         "scheduler/queue_order",
         "router",
+        "admission",
+        "client",
         "workload",
         "workload/arrivals",
         "workload/lengths",

@@ -12,8 +12,7 @@ from functools import partial
 from itertools import repeat
 from typing import Protocol
 
-from servesim.cluster.cluster import Cluster
-from servesim.cluster.listener import Listener
+from servesim.cluster.listener import Listener, Server
 from servesim.engine.clock import ARRIVAL, EARLY_S, Alarm, Clock
 from servesim.workload import arrivals
 from servesim.workload.batch import Batch
@@ -97,7 +96,7 @@ class Semaphore(Listener):
         self,
         clock: Clock,
         batches: Iterator[Batch],
-        cluster: Cluster,
+        cluster: Server,
         pause: Pause,
         max_concurrency: int,
         api_time_s: float = 0.0,
@@ -165,7 +164,7 @@ class ClosedLoop(Listener):
         self,
         clock: Clock,
         batches: Iterator[Batch],
-        cluster: Cluster,
+        cluster: Server,
         pause: Pause,
         users: arrivals.ClosedLoop,
         thoughts_s: Iterator[float],
@@ -179,7 +178,7 @@ class ClosedLoop(Listener):
         self._begun = 0
         self._alarm = Alarm(self._begin)
         self._thoughts_s = thoughts_s
-        self._thinks_s: dict[int, float] = {}
+        self._thinks_s: dict[Request, float] = {}
         clock.set(self._alarm, clock.now, ARRIVAL)
 
     def _begin(self) -> None:
@@ -195,7 +194,7 @@ class ClosedLoop(Listener):
 
     def _answered(self, request: Request) -> None:
         now = self._clock.now
-        sent_s = now + self._thinks_s.pop(request.id)
+        sent_s = now + self._thinks_s.pop(request)
         self._clock.call_at(max(sent_s - EARLY_S, now + EARLY_S), partial(self._next, sent_s))
 
     def _next(self, sent_s: float) -> bool:
@@ -206,7 +205,7 @@ class ClosedLoop(Listener):
         if request is None:
             return False
         request.due_s = sent_s
-        self._thinks_s[request.id] = next(self._thoughts_s)
+        self._thinks_s[request] = next(self._thoughts_s)
         self._send(request, sent_s)
         return True
 

@@ -8,6 +8,7 @@ from functools import partial
 from math import isnan, nan
 from typing import Any
 
+from servesim.cluster.admission import Admission, Gate
 from servesim.cluster.deployment import Deployment
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.group import Group
@@ -26,6 +27,7 @@ from servesim.engine.log import (
     PROMPT_TOO_LONG,
     QUEUED,
     RUNNING,
+    TIMED_OUT,
     Log,
     request_row,
 )
@@ -50,6 +52,7 @@ class Cluster(ABC):
         self._log = log
         self._max_model_len = max_model_len
         self._open: dict[Request, None] = {}
+        self._gate: Gate | None = None
         self.injected = 0
         self.length_capped = 0
         self.swaps = Swaps()
@@ -69,6 +72,21 @@ class Cluster(ABC):
             request.output_tokens = room
             self.length_capped += 1
         self._route(request)
+
+    def admit_by(self, admission: Admission, ttft_s: float | None) -> None:
+        """From now on turn requests away by a rule, before they are queued.
+
+        Args:
+            admission: the rule.
+            ttft_s: the limit on TTFT of the service level objective.
+        """
+        self._gate = admission.start([replica.engine for replica in self.groups[0].replicas], ttft_s)
+
+    def hang_up(self, request: Request, at_s: float) -> None:
+        """Give a request up wherever it is: its client has waited until ``at_s`` and does no longer."""
+        self._abort(request)
+        request.finished_s = at_s
+        self._leave(request, TIMED_OUT)
 
     def note_on_its_way(self, request: Request) -> None:
         """Take account of a request that was sent, when the run is cut before it arrives."""
@@ -126,9 +144,26 @@ class Cluster(ABC):
     def groups(self) -> tuple[Group[Any], ...]:
         """The groups of replicas, in the order of their global indices."""
 
+    def _enter(self, group: Group[Any], request: Request) -> int:
+        """Hand a request to the replica that a router picks; return its index, -1 where it is turned away."""
+        if self._gate is None:
+            return group.send(request)
+        index = group.choose(request)
+        replica = group.replica(index)
+        if reason := self._gate(request, index - group.first):
+            group.left(index)
+            self._leave(request, DROPPED, reason)
+            return -1
+        replica.submit(request)
+        return index
+
     @abstractmethod
     def _route(self, request: Request) -> None:
         """Send a request on its way."""
+
+    @abstractmethod
+    def _abort(self, request: Request) -> None:
+        """Let the engine that has a request give it up."""
 
 
 class PooledCluster(Cluster):
@@ -147,6 +182,7 @@ class PooledCluster(Cluster):
         self._clock = clock
         if isinstance(scheduler, Continuous) and scheduler.offload is not None:
             self.offloading = Offloading(scheduler.offload, pool)
+        draws = None if isinstance(scheduler, Static) else scheduler.draws(streams)
 
         def engine(index: int) -> StaticEngine | ContinuousEngine:
             if isinstance(scheduler, Static):
@@ -155,12 +191,11 @@ class PooledCluster(Cluster):
             swap = self._swap_space(scheduler, pool)
             if scheduler.offload is not None and self.offloading is not None:
                 tiers, least = self.offloading.tiers(), scheduler.offload.min_load_tokens
-                return TieredEngine(*basics, swap, tiers, least, self._load)
+                return TieredEngine(*basics, draws, swap, tiers, least, self._load)
             if scheduler.prefill_policy != "stall_free":
-                return StallingEngine(*basics, swap)
-            if scheduler.throws_out:
-                return PreemptiveEngine(*basics, swap)
-            return ContinuousEngine(*basics, swap)
+                return StallingEngine(*basics, swap=swap)
+            kind = PreemptiveEngine if scheduler.throws_out else ContinuousEngine
+            return kind(*basics, draws, swap)
 
         reuses_prefixes = isinstance(scheduler, Continuous) and scheduler.enable_prefix_caching
         self._group: Group[Any] = Group(
@@ -173,7 +208,10 @@ class PooledCluster(Cluster):
         return (self._group,)
 
     def _route(self, request: Request) -> None:
-        request.replica = self._group.send(request)
+        request.replica = self._enter(self._group, request)
+
+    def _abort(self, request: Request) -> None:
+        self._group.abort(request, request.replica)
 
     def _load(self, request: Request, landed_s: float) -> None:
         """Let the KV of a request land on its replica at a time."""
@@ -211,6 +249,7 @@ class DisaggregatedCluster(Cluster):
         self._clock = clock
         self._links = links
         self._kv_bytes_per_token = prefill.kv_bytes_per_token
+        draws = scheduler.draws(streams)
 
         def prefill_engine(index: int) -> PrefillEngine:
             return PrefillEngine(
@@ -234,6 +273,7 @@ class DisaggregatedCluster(Cluster):
                 log,
                 self._finished,
                 self._transfer,
+                draws,
                 self._swap_space(scheduler, decode),
             )
 
@@ -247,7 +287,21 @@ class DisaggregatedCluster(Cluster):
         return (self._prefill, self._decode)
 
     def _route(self, request: Request) -> None:
-        request.prefill_replica = self._prefill.send(request)
+        request.prefill_replica = self._enter(self._prefill, request)
+
+    def _abort(self, request: Request) -> None:
+        """Let either engine give a request up.
+
+        One without room on its decode replica yet lets go of its prefill blocks, too. What is on a link
+        cannot be called back: the blocks at both ends are freed when it has arrived, as vLLM does with what
+        waits for remote KV (vLLM, vllm/v1/core/sched/scheduler.py).
+        """
+        if request.replica < 0:
+            self._prefill.abort(request, request.prefill_replica)
+            return
+        if request in self._decode.replica(request.replica).engine.incoming:
+            self._release(request)
+        self._decode.abort(request, request.replica)
 
     def _finished_at_prefill(self, request: Request) -> None:
         self._prefill.left(request.prefill_replica)
@@ -255,8 +309,14 @@ class DisaggregatedCluster(Cluster):
 
     def _hand_over(self, request: Request) -> None:
         """Choose the decode replica of a request whose prompt is computed, and ask it for room."""
-        request.replica = index = self._decode.choose(request)
-        self._tell(partial(self._decode.replica(index).submit, request))
+        request.replica = self._decode.choose(request)
+        self._tell(partial(self._offer, request))
+
+    def _offer(self, request: Request) -> None:
+        if request in self._open:
+            self._decode.replica(request.replica).submit(request)
+        else:
+            self._release(request)
 
     def _transfer(self, request: Request) -> None:
         """Start the transfer of a request for which its decode replica has reserved room."""
@@ -268,16 +328,20 @@ class DisaggregatedCluster(Cluster):
 
     def _landed(self, request: Request) -> None:
         """Free the prefill replica's blocks and queue the request where its KV now is."""
-        now = self._clock.now
-        request.land(now)
-        source = self._prefill.replica(request.prefill_replica)
-        source.wake_by(source.engine.release(request, now))
-        self._prefill.left(request.prefill_replica)
+        request.land(self._clock.now)
+        self._release(request)
         self._tell(partial(self._land, request))
 
+    def _release(self, request: Request) -> None:
+        """Let the prefill replica free a request's blocks."""
+        source = self._prefill.replica(request.prefill_replica)
+        source.wake_by(source.engine.release(request, self._clock.now))
+        self._prefill.left(request.prefill_replica)
+
     def _land(self, request: Request) -> None:
-        target = self._decode.replica(request.replica)
-        target.wake_by(target.engine.land(request, self._clock.now))
+        target, now = self._decode.replica(request.replica), self._clock.now
+        came = target.engine.land if request in self._open else target.engine.decline
+        target.wake_by(came(request, now))
 
     def _finished(self, request: Request) -> None:
         self._decode.left(request.replica)

@@ -9,8 +9,7 @@ from functools import partial
 from itertools import repeat
 from math import inf
 
-from servesim.cluster.cluster import Cluster
-from servesim.cluster.listener import Listener
+from servesim.cluster.listener import Listener, Server
 from servesim.engine.clock import ARRIVAL, EARLY_S, Alarm, Clock
 from servesim.streams import Streams
 from servesim.workload.request import Request
@@ -79,7 +78,7 @@ class Conversations(Listener):
         clock: Clock,
         workload: Sessions,
         streams: Streams,
-        cluster: Cluster,
+        cluster: Server,
         pause: Callable[[int], None],
         max_model_len: int,
         api_time_s: float = 0.0,

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from servesim.cost.gpu import Gpu
 from servesim.cost.memory import MemorySheet
+from servesim.cost.speculation import Speculation
 from servesim.cost.step_time import StepTime
 
 Role = Literal["serve", "prefill", "decode"]
@@ -37,6 +38,7 @@ class Deployment:
         kv_blocks: KV blocks of one replica; the sheet's, unless capacity is ignored.
         kv_bytes_per_token: KV of one token in the whole model, in bytes (what a transfer moves).
         max_model_len: tokens that one sequence may have, prompt and output together.
+        speculation: what drafts tokens in it; None: nothing does.
     """
 
     role: Role
@@ -49,6 +51,7 @@ class Deployment:
     kv_blocks: int
     kv_bytes_per_token: int
     max_model_len: int
+    speculation: Speculation | None = None
 
     def memory(self) -> dict[str, Any]:
         """Return the memory sheet of one of its GPUs, and what an engine makes of it, as plain values."""

@@ -84,6 +84,11 @@ class Group(Generic[E]):
         for changes in self._kept:
             changes.append((self._clock.now, index, -1))
 
+    def abort(self, request: Request, index: int) -> None:
+        """Let the replica with a global index give up a request, and count one less there."""
+        self.replica(index).abort(request)
+        self.left(index)
+
     def halt(self, now: float) -> None:
         """Stop every replica for good."""
         for replica in self.replicas:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
-from servesim.cluster.cluster import Cluster
 from servesim.engine.clock import EARLY_S, Clock
 from servesim.workload.request import Request
+
+
+class Server(Protocol):
+    """What answers a client: a cluster, or what stands before it."""
+
+    on_leave: Callable[[Request], None] | None
+
+    def accept(self, request: Request) -> None:
+        """Take a request when it arrives."""
+
+    def note_on_its_way(self, request: Request) -> None:
+        """Take note of a request that was sent and whose time to arrive does not come."""
 
 
 class Listener:
@@ -16,7 +29,7 @@ class Listener:
     step by then, as a real one has.
     """
 
-    def __init__(self, clock: Clock, cluster: Cluster, api_time_s: float) -> None:
+    def __init__(self, clock: Clock, cluster: Server, api_time_s: float) -> None:
         self._clock = clock
         self._cluster = cluster
         self._api_time_s = api_time_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from servesim.cluster.admission import QueueLimit, TtftSlo
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.cluster.router import (
@@ -20,6 +21,7 @@ from servesim.config.build import Kinds
 from servesim.cost.auto import Auto
 from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
+from servesim.cost.speculation import DraftModel, Heads, Ngram
 from servesim.engine.continuous import Continuous
 from servesim.engine.queue_order.fair import Fair
 from servesim.engine.queue_order.keyed import EarliestDeadline, ShortestFirst
@@ -55,6 +57,7 @@ KINDS: Kinds = {
         "earliest_deadline": EarliestDeadline,
         "fair": Fair,
     },
+    "scheduler.speculation": {"ngram": Ngram, "draft_model": DraftModel, "heads": Heads},
     "cluster": {"pool": Pool, "prefill_decode": PrefillDecode},
     "router": {
         "round_robin": RoundRobin,
@@ -66,6 +69,7 @@ KINDS: Kinds = {
         "prefix_affinity": PrefixAffinity,
         "kv_aware": KvAware,
     },
+    "admission": {"queue_limit": QueueLimit, "ttft_slo": TtftSlo},
     "workload": {"synthetic": Synthetic, "sessions": Sessions, "trace": Trace},
     "workload.arrivals": {
         "poisson": Poisson,
@@ -84,7 +88,6 @@ KINDS: Kinds = {
 _EXPERT_PARALLEL = "expert parallelism is"
 _EXPERTS = "mixture of experts is"
 _LATENT = "multi-head latent attention is"
-_DRAFTS = "speculative decoding is"
 _WINDOW = "attention over a window is"
 
 #: Keys that users of vLLM and of model files know, and words of such keys: what they stand for, and a verb.
@@ -96,5 +99,4 @@ LATER = {
     "kv_lora_rank": _LATENT,
     "q_lora_rank": _LATENT,
     "sliding_window": _WINDOW,
-    **dict.fromkeys(("speculative", "speculation", "draft"), _DRAFTS),
 }

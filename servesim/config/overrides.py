@@ -23,6 +23,7 @@ from servesim.config.groups import Groups
 
 _TRANSFER_OVERHEAD = "cluster.transfer.overhead"
 _POOL_GPU = re.compile(r"cluster\.\w+\.gpu")
+_DRAFT_MODEL = "scheduler.speculation.model"
 _NO_OVERRIDE = "is not an override; write key=value"
 #: The most values of a sweep, and the most points of several.
 MOST_POINTS = 100_000
@@ -65,6 +66,8 @@ class Overrides:
             self.problems.append(Problem(text, None, _NO_OVERRIDE))
         elif _POOL_GPU.fullmatch(key) and not value.startswith("{"):
             self._choose(f"gpu@{key}", value)
+        elif key == _DRAFT_MODEL and not value.startswith("{"):
+            self._choose(f"model@{key}", value)
         elif key == _TRANSFER_OVERHEAD and value != "null" and not value.startswith("{"):
             self._choose(f"transfer_overhead@{key}", value)
         elif key in self._groups or "@" in key or "/" in key:

@@ -14,9 +14,11 @@ from servesim.config.loading import from_values
 from servesim.config.profiles import read_profile
 from servesim.cost.profile import Profile, profile_problems
 
-#: What pools do not depend on: a trace may have moved since, and a router may be a user's own.
+#: What pools do not depend on: a trace may have moved since, and a router or a rule of admission may be a
+#: user's own.
 _ANY_TRAFFIC = {
     "router": {"kind": "round_robin"},
+    "admission": None,
     "workload": {
         "kind": "synthetic",
         "arrivals": {"kind": "constant", "rate_rps": 1.0},

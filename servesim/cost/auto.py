@@ -13,6 +13,7 @@ from servesim.cost.gpu import Gpu
 from servesim.cost.model import KvCacheDtype, Model
 from servesim.cost.overhead import EngineOverhead
 from servesim.cost.profile import Profile, profile_problems
+from servesim.cost.step_time import PLAIN, Decoding
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Auto:
         max_num_seqs: int,
         max_num_batched_tokens: int,
         overhead: EngineOverhead | None = None,
+        each: Decoding = PLAIN,
     ) -> FittedStepTime:
         """Return the step times of one replica of ``tensor_parallel_size`` GPUs."""
         return self.profile(gpu).step_time(
@@ -92,4 +94,5 @@ class Auto:
             max_num_seqs=max_num_seqs,
             max_num_batched_tokens=max_num_batched_tokens,
             overhead=overhead,
+            each=each,
         )

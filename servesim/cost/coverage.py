@@ -13,7 +13,7 @@ from servesim.cost.kernels.smooth import Values
 from servesim.cost.layer import Layer
 from servesim.cost.model import BF16_BYTES, Model
 from servesim.cost.overhead import EngineOverhead
-from servesim.cost.step_time import FloatArray, GraphSizes
+from servesim.cost.step_time import PLAIN, Decoding, FloatArray, GraphSizes
 
 Mask = NDArray[np.bool_]
 
@@ -35,10 +35,9 @@ class Steps(NamedTuple):
     context_tokens: FloatArray
 
     @property
-    def tokens(self) -> FloatArray:
-        """Tokens through the layers in one step, without padding."""
-        beside = np.where(self.prefill_tokens > 0, self.decodes, self.sequences)
-        return self.prefill_tokens + beside
+    def decoding(self) -> FloatArray:
+        """Sequences that decode in one step, padded rows included."""
+        return np.where(self.prefill_tokens > 0, self.decodes, self.sequences)
 
 
 class Spent(NamedTuple):
@@ -69,7 +68,9 @@ class Coverage:
         kernels: KernelSet,
         graphs: GraphSizes,
         overhead: EngineOverhead | None,
+        each: Decoding = PLAIN,
     ) -> None:
+        self._each = each
         self._model, self._gpus, self._layer = model, gpus, layer
         self._kernels, self._graphs = kernels, graphs
         self._step_s, self._sequence_s = (overhead.step_s, overhead.sequence_s) if overhead else (0.0, 0.0)
@@ -77,13 +78,15 @@ class Coverage:
 
     def spent(self, steps: Steps) -> dict[str, Spent]:
         """Return what the steps spent in each operation."""
-        tokens = self._graphs.padded_array(steps.tokens).astype(np.int64)
-        rows = steps.sequences.astype(np.int64)
+        decoding = steps.decoding
+        tokens = self._graphs.padded_array(steps.prefill_tokens + self._each.queries * decoding)
+        rows = steps.sequences + (self._each.rows - 1) * decoding
         host_s = steps.steps * (self._step_s + self._sequence_s * steps.sequences)
         fitted = steps.sequences <= self._most_sequences
         found: dict[str, Spent] = {HOST: _summed(host_s, np.zeros_like(fitted), fitted)}
         rest = steps.seconds - host_s
-        for counts, operations in ((tokens, self._layer_operations), (rows, self._head_operation)):
+        for amounts, operations in ((tokens, self._layer_operations), (rows, self._head_operation)):
+            counts = amounts.astype(np.int64)
             often = np.bincount(counts, weights=steps.steps).astype(np.float64)
             used = often > 0
             each_s: FloatArray = np.zeros_like(often)
@@ -130,8 +133,8 @@ class Coverage:
         """Tell whether the attention of steps is calibrated, and if not, whether it is between."""
         heads = self._model.num_attention_heads // self._gpus
         kv_heads = self._model.kv_heads_per_gpu(self._gpus)
-        chunks = steps.sequences - np.where(steps.prefill_tokens > 0, steps.decodes, steps.sequences)
-        decodes = steps.sequences - chunks
+        decodes = steps.decoding
+        chunks = steps.sequences - decodes
         mean = (steps.context_tokens - steps.prefill_tokens) / np.maximum(decodes, 1)
         decoded = within(self._ranges("decode_attention"), batch=decodes, kv_heads=kv_heads, length=mean)
         length = steps.prefill_tokens / np.maximum(chunks, 1)

@@ -19,7 +19,7 @@ from servesim.cost.layer import Layer
 from servesim.cost.model import KvCacheDtype, Model
 from servesim.cost.overhead import EngineOverhead
 from servesim.cost.segments import LENGTHS, PIECES, Piece, limit, straight_pieces
-from servesim.cost.step_time import Bound, FloatArray, GraphSizes, Operation
+from servesim.cost.step_time import PLAIN, Bound, Decoding, FloatArray, GraphSizes, Operation
 from servesim.cost.work import Work
 
 #: The most sequences for which a step is tabulated in advance; few runs have more, and the tables grow.
@@ -46,6 +46,9 @@ class FittedStepTime:
 
     Times do not decrease in tokens, in context, or in sequences of no less than the mean length. They may
     where a short sequence joins long ones: only the total context is known, and it is spread evenly.
+
+    The queries of a sequence that decodes several tokens share a tile of decode attention with the heads of
+    their group: it takes the form's time for one query, or the arithmetic of them all where that is longer.
     """
 
     def __init__(
@@ -59,8 +62,11 @@ class FittedStepTime:
         *,
         max_num_seqs: int,
         max_num_batched_tokens: int,
+        each: Decoding = PLAIN,
     ) -> None:
-        graphs = GraphSizes(max_num_seqs, max_num_batched_tokens)
+        self._queries, self._sampled = each
+        self._several = each != PLAIN
+        graphs = GraphSizes(max_num_seqs * self._queries, max_num_batched_tokens)
         self.kernels = kernels
         self._model, self._gpu, self._gpus, self._graphs = model, gpu, gpus, graphs
         self._work = Work(model, gpus, kv_cache_dtype, graphs)
@@ -71,6 +77,8 @@ class FittedStepTime:
         self._step_s = overhead.step_s if overhead else 0.0
         self._sequence_s = overhead.sequence_s if overhead else 0.0
         self._factor = overhead.prefill_factor if overhead else 1.0
+        # The host's time is a sequence's, however many of its rows are sampled.
+        self._spared_s = self._sequence_s * (self._sampled - 1)
         # Beside decodes, a call is launched once: the longer of the two launches counts.
         self._further_launch_s = max(self._chunks.launch_s - self._layers * kernels.decode.launch_s, 0.0)
         self._dense_s: list[float] = []
@@ -79,14 +87,15 @@ class FittedStepTime:
         self._beside_s: list[float] = [0.0]
         self._straight: list[tuple[list[float], list[float]]] = [([], [])]
         self._pieces: list[list[Piece | None]] = [[]]
-        self.coverage = Coverage(model, gpus, self._layer, kernels, graphs, overhead)
+        self.coverage = Coverage(model, gpus, self._layer, kernels, graphs, overhead, each)
         many = min(max_num_seqs, MANY)
-        reach = (min(max(max_num_seqs, max_num_batched_tokens), LONGEST), many, many)
-        self._compile(reach, (model, gpu, gpus, kv_cache_dtype, kernels, overhead, graphs.sizes))
+        tokens = max(max_num_seqs * self._queries, max_num_batched_tokens)
+        reach = (min(tokens, LONGEST), many * self._sampled, many)
+        self._compile(reach, (model, gpu, gpus, kv_cache_dtype, kernels, overhead, graphs.sizes, each))
 
     # ---- the hot path
 
-    def decode(self, sequences: int, context: int) -> tuple[float, float, float]:
+    def decode(self, sequences: int, context: float) -> tuple[float, float, float]:
         """Return (base_s, slope_s, limit) of the piece that a decode-only step lies on."""
         place = bisect_left(LENGTHS, context / sequences)
         try:
@@ -95,7 +104,7 @@ class FittedStepTime:
             self._reach(sequences, sequences, sequences)
             return self._piece(sequences, place)
 
-    def mixed(self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]) -> float:
+    def mixed(self, sequences: int, context: float, chunks: Sequence[tuple[int, int]]) -> float:
         """Return the time of a step of decodes and prefill chunks of (new, cached) tokens."""
         seconds = self._chunks.launch_s
         if sequences:
@@ -105,11 +114,14 @@ class FittedStepTime:
                 return seconds
             seconds -= self._beside_s[sequences] - self._further_launch_s
         new, attention_s = self._chunks.seconds(chunks)
-        rows = sequences + len(chunks)
+        tokens, rows = sequences + new, sequences + len(chunks)
+        if self._several:
+            tokens += (self._queries - 1) * sequences
+            rows += (self._sampled - 1) * sequences
         try:
-            seconds += self._dense_s[sequences + new] + self._rows_s[rows] + self._slower_s[new]
+            seconds += self._dense_s[tokens] + self._rows_s[rows] + self._slower_s[new]
         except IndexError:
-            self._reach(sequences + new, rows, sequences)
+            self._reach(tokens, rows, sequences)
             return self.mixed(sequences, context, chunks)
         return seconds + self._factor * attention_s
 
@@ -134,7 +146,7 @@ class FittedStepTime:
         ``_dense_s`` is what all layers take but for attention, by tokens; ``_slower_s`` what the prefill
         factor adds to that, by prefill tokens; ``_rows_s`` LM head and host, by rows; ``_straight`` bases
         and slopes of decode-only steps, by sequences, from which ``_pieces`` are put together on first use;
-        ``_beside_s`` what in such steps is not attention.
+        ``_beside_s`` what in such steps is not attention, with the host's time by rows.
         """
         tables.extend(self._dense_s, tokens, lambda counts: self._dense(counts).tolist())
         tables.extend(self._slower_s, len(self._dense_s) - 1, self._slower)
@@ -143,11 +155,13 @@ class FittedStepTime:
 
     def _straight_pieces(self, counts: FloatArray) -> list[tuple[list[float], list[float]]]:
         """Return (bases, slopes) of decode-only steps for these numbers of sequences."""
-        most = int(counts[-1])
-        self._reach(most, most, 0)
-        beside_s = [self._dense_s[int(count)] + self._rows_s[int(count)] for count in counts]
+        most, queries, rows = int(counts[-1]), self._queries, self._sampled
+        self._reach(most * queries, most * rows, 0)
+        beside_s = [self._dense_s[count * queries] + self._rows_s[count * rows] for count in map(int, counts)]
         self._beside_s += beside_s
         self._pieces += [[None] * PIECES for _ in beside_s]
+        if self._several:
+            beside_s = [all_s - self._spared_s * count for all_s, count in zip(beside_s, counts, strict=True)]
         bases, slopes = straight_pieces(self._decode_attention, counts, beside_s)
         return list(zip(bases, slopes, strict=True))
 
@@ -174,7 +188,10 @@ class FittedStepTime:
 
     def _decode_attention(self, sequences: FloatArray, length: FloatArray) -> FloatArray:
         """Return the time of all layers' attention for sequences of a mean KV length."""
-        return self._layers * self.kernels.decode.seconds(self._gpu, sequences, *self._shape, length)
+        heads, kv_heads, head_dim = self._shape
+        shape = (heads * self._queries, kv_heads, head_dim)
+        read = length + (self._queries - 1)
+        return self._layers * self.kernels.decode.seconds(self._gpu, sequences, *shape, read)
 
     # ---- what a step consists of
 
@@ -193,10 +210,11 @@ class FittedStepTime:
     def breakdown(self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]) -> list[Operation]:
         """Return the operations of a step: those of the layers, the LM head, and the engine's terms."""
         new = sum(tokens for tokens, _ in chunks)
-        self._reach(sequences + new, sequences + len(chunks), sequences)
-        found = [*self._dense_operations(self._graphs.padded(sequences + new))]
+        tokens, rows = sequences * self._queries + new, sequences * self._sampled + len(chunks)
+        self._reach(tokens, rows, sequences)
+        found = [*self._dense_operations(self._graphs.padded(tokens))]
         found += self._attention_operations(sequences, context, chunks)
-        found.append(self._head_operation(sequences + len(chunks)))
+        found.append(self._head_operation(rows))
         host = {"host_step": self._step_s, "host_sequences": self._sequence_s * (sequences + len(chunks))}
         if chunks:
             attention_s = (self._factor - 1) * self._chunks.seconds(chunks)[1]
@@ -245,9 +263,12 @@ class FittedStepTime:
         launch_s = self._chunks.launch_s
         if sequences:
             base_s, slope_s, _ = self.decode(sequences, context)
-            spent_s = base_s + slope_s * context - self._beside_s[sequences]
+            beside_s = self._beside_s[sequences] - self._spared_s * sequences
+            spent_s = base_s + slope_s * context - beside_s
             launch_s = self._further_launch_s
-            yield self._kernel("decode_attention", flops * context, kv_bytes * context, peak, spent_s)
+            read = context + (self._queries - 1) * sequences
+            pairs = self._queries * read
+            yield self._kernel("decode_attention", flops * pairs, kv_bytes * read, peak, spent_s)
         if chunks:
             pairs = sum(new * cached + new * (new + 1) // 2 for new, cached in chunks)
             read = kv_bytes * sum(new + cached for new, cached in chunks)

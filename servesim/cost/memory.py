@@ -8,6 +8,7 @@ from typing import Any
 
 from servesim.cost.gpu import Gpu
 from servesim.cost.model import BF16_BYTES, KvCacheDtype, Model
+from servesim.cost.speculation import Speculation
 
 GIB = 2**30
 
@@ -21,7 +22,8 @@ class MemorySheet:
     """The memory of one GPU as a sum: all in bytes, ``kv_bytes`` being what is left.
 
     ``kv_bytes`` is negative where the model does not fit. ``blocks`` is what the engine uses: what fits
-    in ``kv_bytes``, or the number given in its place (``overridden``).
+    in ``kv_bytes``, or the number given in its place (``overridden``). Where a model drafts, its weights are
+    a term of their own, and a block holds its KV beside the target's: ``kv_bytes_per_token`` is both's.
     """
 
     gpu_bytes: int
@@ -34,6 +36,7 @@ class MemorySheet:
     block_size: int
     blocks: int
     overridden: bool
+    draft_weights_bytes: int = 0
 
     @property
     def reserved_bytes(self) -> int:
@@ -61,10 +64,12 @@ class MemorySheet:
 
     def lines(self) -> list[tuple[str, int]]:
         """Return the sheet as a sum: (label, signed bytes), the last line being the total of the others."""
+        draft = [("weights of the draft", -self.draft_weights_bytes)] if self.draft_weights_bytes else []
         return [
             ("GPU memory (driver)", self.gpu_bytes),
             (f"beyond gpu_memory_utilization {self.gpu_memory_utilization:g}", -self.reserved_bytes),
             ("weights", -self.weights_bytes),
+            *draft,
             ("activations", -self.activation_bytes),
             ("runtime (CUDA, NCCL)", -self.runtime_bytes),
             ("KV cache", self.kv_bytes),
@@ -96,12 +101,14 @@ def memory_sheet(
     max_num_batched_tokens: int,
     num_gpu_blocks_override: int | None = None,
     runtime_bytes: int | None = None,
+    speculation: Speculation | None = None,
 ) -> MemorySheet:
     """Return the memory sheet of one GPU of a replica: what is left for KV after all else.
 
     KV = GPU memory x ``gpu_memory_utilization`` - weights - activations - runtime, as vLLM's memory
-    profiling has it. ``num_gpu_blocks_override`` replaces the resulting number of blocks;
-    ``runtime_bytes`` null means :func:`default_runtime_bytes`.
+    profiling has it; the weights of what drafts (``speculation``) count among them.
+    ``num_gpu_blocks_override`` replaces the resulting number of blocks; ``runtime_bytes`` null means
+    :func:`default_runtime_bytes`.
     """
     weights = model.weight_bytes(tensor_parallel_size)
     activations = activation_bytes(
@@ -109,8 +116,9 @@ def memory_sheet(
     )
     runtime = default_runtime_bytes(tensor_parallel_size) if runtime_bytes is None else runtime_bytes
     usable = floor(gpu.memory_bytes * gpu_memory_utilization)
-    kv_bytes = usable - weights - activations - runtime
-    per_token = model.kv_bytes_per_token(kv_cache_dtype, tensor_parallel_size)
+    draft_weights = 0 if speculation is None else speculation.weight_bytes(model, tensor_parallel_size)
+    kv_bytes = usable - weights - draft_weights - activations - runtime
+    per_token = kv_bytes_per_token(model, speculation, kv_cache_dtype, tensor_parallel_size)
     fitting = max(kv_bytes // (block_size * per_token), 0)
     return MemorySheet(
         gpu_bytes=gpu.memory_bytes,
@@ -123,7 +131,17 @@ def memory_sheet(
         block_size=block_size,
         blocks=fitting if num_gpu_blocks_override is None else num_gpu_blocks_override,
         overridden=num_gpu_blocks_override is not None,
+        draft_weights_bytes=draft_weights,
     )
+
+
+def kv_bytes_per_token(
+    model: Model, speculation: Speculation | None, dtype: KvCacheDtype, tensor_parallel_size: int = 1
+) -> int:
+    """Return the bytes of KV that one token takes on one GPU, in the model and in what drafts for it."""
+    draft = None if speculation is None else speculation.draft(model)
+    models = [model] if draft is None else [model, draft]
+    return sum(each.kv_bytes_per_token(dtype, tensor_parallel_size) for each in models)
 
 
 def activation_bytes(

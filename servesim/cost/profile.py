@@ -22,6 +22,7 @@ from servesim.cost.kernels.moe import Moe
 from servesim.cost.kernels.prefill_attention import PrefillAttention
 from servesim.cost.model import KvCacheDtype, Model
 from servesim.cost.overhead import EngineOverhead
+from servesim.cost.step_time import PLAIN, Decoding
 
 #: The form of each operation, whose coefficients a profile gives by format or size.
 FORMS: dict[str, type] = {
@@ -100,6 +101,7 @@ class Profile:
         max_num_seqs: int,
         max_num_batched_tokens: int,
         overhead: EngineOverhead | None = None,
+        each: Decoding = PLAIN,
     ) -> FittedStepTime:
         """Return the step times of one replica of ``tensor_parallel_size`` GPUs."""
         return FittedStepTime(
@@ -111,6 +113,7 @@ class Profile:
             overhead,
             max_num_seqs=max_num_seqs,
             max_num_batched_tokens=max_num_batched_tokens,
+            each=each,
         )
 
     def distance(self, gpu: Gpu) -> float:

@@ -14,7 +14,7 @@ from servesim.cost.gpu import Gpu
 from servesim.cost.interconnect import all_reduce_seconds, all_reduce_sent_bytes
 from servesim.cost.model import WEIGHT_BYTES, KvCacheDtype, Linear, Model
 from servesim.cost.overhead import EngineOverhead
-from servesim.cost.step_time import Bound, FloatArray, GraphSizes, Operation
+from servesim.cost.step_time import PLAIN, Bound, Decoding, FloatArray, GraphSizes, Operation
 from servesim.cost.work import Work
 
 #: The largest step (tokens) that is looked up in a table rather than computed.
@@ -42,14 +42,15 @@ class Roofline:
         max_num_seqs: int,
         max_num_batched_tokens: int,
         overhead: EngineOverhead | None = None,
+        each: Decoding = PLAIN,
     ) -> RooflineStepTime:
         """Return the step times of one replica of ``tensor_parallel_size`` GPUs.
 
         ``overhead`` is left out of account: the datasheet knows no engine.
         """
-        graphs = GraphSizes(max_num_seqs, max_num_batched_tokens)
+        graphs = GraphSizes(max_num_seqs * each.queries, max_num_batched_tokens)
         longest = min(max(max_num_seqs, max_num_batched_tokens), LONGEST_TABLE)
-        return RooflineStepTime(model, gpu, tensor_parallel_size, kv_cache_dtype, graphs, longest)
+        return RooflineStepTime(model, gpu, tensor_parallel_size, kv_cache_dtype, graphs, longest, each)
 
 
 class RooflineStepTime:
@@ -63,20 +64,28 @@ class RooflineStepTime:
         kv_cache_dtype: KvCacheDtype,
         graphs: GraphSizes,
         longest: int,
+        each: Decoding = PLAIN,
     ) -> None:
         self._model, self._gpu, self._gpus, self._graphs = model, gpu, gpus, graphs
         self._work = Work(model, gpus, kv_cache_dtype, graphs)
         self._linear_peak = gpu.peak_flops(model.weights_dtype)
         self._pair_s = self._work.pair_flops / gpu.bf16_flops_per_s
         self._kv_s = self._work.kv_bytes / gpu.hbm_bytes_per_s
-        self._slope_s = max(self._pair_s, self._kv_s)
+        self._queries, self._rows = each
+        self._slope_s = max(self._queries * self._pair_s, self._kv_s)
         counts = np.arange(longest + 1, dtype=np.float64)
         self._layers_s: list[float] = self._layers(graphs.padded_array(counts)).tolist()
         self._heads_s: list[float] = self._lm_head(counts).tolist()
-        bases = [layers + head for layers, head in zip(self._layers_s, self._heads_s, strict=True)]
-        self._decodes = [(base, self._slope_s, inf) for base in bases]
+        layers_s, heads_s = self._layers_s, self._heads_s
+        count = min(longest // self._queries, longest // self._rows) + 1
+        self._decodes = [
+            (layers + head + self._slope_s * ((self._queries - 1) * sequences), self._slope_s, inf)
+            for sequences, layers, head in zip(
+                range(count), layers_s[:: self._queries], heads_s[:: self._rows], strict=False
+            )
+        ]
 
-    def decode(self, sequences: int, context: int) -> tuple[float, float, float]:
+    def decode(self, sequences: int, context: float) -> tuple[float, float, float]:
         """Return (base_s, slope_s, inf): the roofline is affine in context at any length.
 
         Every pair costs the same FLOPs and every token the same bytes, and the larger of the two wins
@@ -85,18 +94,21 @@ class RooflineStepTime:
         try:
             return self._decodes[sequences]
         except IndexError:
-            return self._base_s(sequences, sequences), self._slope_s, inf
+            base_s = self._base_s(sequences * self._queries, sequences * self._rows)
+            return base_s + self._slope_s * ((self._queries - 1) * sequences), self._slope_s, inf
 
-    def mixed(self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]) -> float:
+    def mixed(self, sequences: int, context: float, chunks: Sequence[tuple[int, int]]) -> float:
         """Return the time of a step of decodes and prefill chunks of (new, cached) tokens."""
-        tokens = sequences
+        tokens = rows = sequences
         pairs = read = context
+        if self._queries > 1:
+            tokens, rows, read, pairs = self._decoded(sequences, context)
+        rows += len(chunks)
         for new, cached in chunks:
             tokens += new
             read += cached + new
             pairs += new * cached + new * (new + 1) // 2
         attention_s = max(self._pair_s * pairs, self._kv_s * read)
-        rows = sequences + len(chunks)
         try:
             return self._layers_s[tokens] + self._heads_s[rows] + attention_s
         except IndexError:
@@ -116,18 +128,25 @@ class RooflineStepTime:
 
     def breakdown(self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]) -> list[Operation]:
         """Return the operations of a step, in the order of a layer, and the LM head."""
-        tokens = self._graphs.padded(sequences + sum(new for new, _ in chunks))
+        decoded, rows, read, pairs = self._decoded(sequences, context)
+        tokens = self._graphs.padded(decoded + sum(new for new, _ in chunks))
         qkv, *others = (self._linear_operation(linear, tokens) for linear in self._work.linears)
         links = [self._all_reduce_operation(tokens)] if self._gpus > 1 else []
         head = self._operation(
             "lm_head",
-            2 * self._work.head.parameters * (sequences + len(chunks)),
+            2 * self._work.head.parameters * (rows + len(chunks)),
             self._work.head_bytes,
             self._gpu.bf16_flops_per_s,
         )
-        return [qkv, self._attention_operation(context, chunks), *others, *links, head]
+        return [qkv, self._attention_operation(read, pairs, chunks), *others, *links, head]
 
     # ---- times
+
+    def _decoded(self, sequences: int, context: float) -> tuple[int, int, float, float]:
+        """Return what the decodes of a step come to: tokens, rows, KV tokens read, query-key pairs."""
+        queries = self._queries
+        read = context + (queries - 1) * sequences
+        return queries * sequences, self._rows * sequences, read, queries * read
 
     def _base_s(self, tokens: int, rows: int) -> float:
         """Return the time of a step without its attention, for what is not in the tables."""
@@ -166,9 +185,9 @@ class RooflineStepTime:
         weights = parameters * WEIGHT_BYTES[self._model.weights_dtype]
         return self._operation(linear.name, 2 * parameters * tokens, weights, self._linear_peak)
 
-    def _attention_operation(self, context: int, chunks: Sequence[tuple[int, int]]) -> Operation:
-        pairs = context + sum(new * cached + new * (new + 1) // 2 for new, cached in chunks)
-        read = context + sum(new + cached for new, cached in chunks)
+    def _attention_operation(self, read: float, pairs: float, chunks: Sequence[tuple[int, int]]) -> Operation:
+        pairs += sum(new * cached + new * (new + 1) // 2 for new, cached in chunks)
+        read += sum(new + cached for new, cached in chunks)
         return self._operation(
             "attention", self._work.pair_flops * pairs, self._work.kv_bytes * read, self._gpu.bf16_flops_per_s
         )

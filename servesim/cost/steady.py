@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from servesim.cost.speculation import Speculation
 from servesim.cost.step_time import StepTime
 
 
@@ -32,6 +33,7 @@ def steady(
     output_tokens: float,
     max_num_batched_tokens: int,
     output_variance: float = 0.0,
+    speculation: Speculation | None = None,
 ) -> Steady:
     """Return the steady state of a closed loop of requests whose KV fits, of one length or of these means.
 
@@ -43,9 +45,11 @@ def steady(
         TPOT = decode step + prompts of the others per step x what a prompt adds to its steps
 
     Where outputs vary, a step meets the longer ones more often: output / 2 becomes E[output^2] / 2 E[output].
+    With ``speculation`` output - 1 becomes the steps of so many tokens, and TPOT is that share of a step.
     """
-    further = max(output_tokens - 1, 1.0)
-    chunks = prefill_chunks(round(input_tokens), max_num_batched_tokens - concurrency + 1)
+    mean, queries = (speculation.mean_tokens, speculation.queries) if speculation else (1.0, 1)
+    further = max((output_tokens - 1) / mean, 1.0)
+    chunks = prefill_chunks(round(input_tokens), max_num_batched_tokens - (concurrency - 1) * queries)
     cycle = further + len(chunks)
     decodes = concurrency * further / cycle
     sequences = max(round(decodes), 1)
@@ -57,7 +61,8 @@ def steady(
     alone_s = step_time.mixed(beside, read, [])
     prefill_s = sum(step_time.mixed(beside, read, [chunk]) - alone_s for chunk in chunks)
     per_step = (concurrency - 1) / cycle
-    return Steady(decodes, decodes * length, decode_s, prefill_s, per_step, decode_s + per_step * prefill_s)
+    tpot_s = (decode_s + per_step * prefill_s) / mean
+    return Steady(decodes, decodes * length, decode_s, prefill_s, per_step, tpot_s)
 
 
 def prefill_chunks(prompt: int, budget: int) -> list[tuple[int, int]]:

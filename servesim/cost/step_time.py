@@ -28,6 +28,22 @@ class Operation(NamedTuple):
     bound: Bound
 
 
+class Decoding(NamedTuple):
+    """What each decoding sequence puts into a step: ``queries`` new tokens, of which ``rows`` are sampled.
+
+    A plain decode is one of each; a step that verifies k drafted tokens has 1 + k queries and samples all.
+    The queries of a sequence read its KV once, and what the first ones do not see of the later ones is
+    masked, not saved: with c tokens of context, its first query included, they read c + queries - 1 tokens
+    and make as many pairs each.
+    """
+
+    queries: int = 1
+    rows: int = 1
+
+
+PLAIN = Decoding()
+
+
 class StepTime(Protocol):
     """Step times of one replica, built once per model, GPU, parallelism and precision, then cheap.
 
@@ -36,13 +52,13 @@ class StepTime(Protocol):
     Times do not decrease in tokens or context, nor in sequences of no less than the mean context.
     """
 
-    def decode(self, sequences: int, context: int) -> tuple[float, float, float]:
+    def decode(self, sequences: int, context: float) -> tuple[float, float, float]:
         """Return (base_s, slope_s, limit) of a decode-only step.
 
         With c context tokens it takes base_s + slope_s x c, for every c from ``context`` to ``limit``.
         """
 
-    def mixed(self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]) -> float:
+    def mixed(self, sequences: int, context: float, chunks: Sequence[tuple[int, int]]) -> float:
         """Return the time of a step of decodes and prefill chunks; without chunks it equals decode's."""
 
     def work(

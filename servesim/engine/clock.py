@@ -9,8 +9,8 @@ from typing import cast
 
 from simpy import Environment, Event
 
-#: At one instant arrivals come before step boundaries.
-ARRIVAL, BOUNDARY = 1, 2
+#: At one instant arrivals come before step boundaries, and these before clients lose patience.
+ARRIVAL, BOUNDARY, TIME_OUT = 1, 2, 3
 
 #: An arrival is seen this much early, so that rounding never decides on which side of a boundary it falls.
 EARLY_S = 1e-7

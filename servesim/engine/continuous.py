@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from servesim.check import LEAST_FACTOR, Problem, quantity
+from servesim.cost.speculation import DraftModel, Heads, Ngram, Speculation
 from servesim.engine.offload import MOST_GIB, Offload
+from servesim.engine.queue_order.fair import Fair
 from servesim.engine.queue_order.order import Fcfs, QueueOrder
 from servesim.engine.queue_order.priority import Priority
+from servesim.engine.token_draws import TokenDraws
+from servesim.streams import Streams
 from servesim.workload.lengths import MOST_TOKENS
 
 #: A thousand times what engines run with. The memory that step times take grows with these numbers.
@@ -28,8 +32,12 @@ class Continuous:
     Running requests are scheduled before waiting ones within the token budget; a prompt may be split into
     chunks that share steps with the decodes; when KV blocks run out, the last running request is preempted
     and later recomputed (Yu et al., Orca, OSDI 2022; Kwon et al., vLLM, SOSP 2023; Agrawal et al.,
-    Sarathi-Serve, OSDI 2024). With ``enable_prefix_caching`` a request computes only what it does not find:
+    Sarathi-Serve, OSDI 2024). That is ``prefill_policy=stall_free``; with others, prompts and decodes have
+    steps of their own. With ``enable_prefix_caching`` a request computes only what it does not find:
     of its own KV after a preemption, and of what others have computed that begins as its prompt does.
+
+    With ``speculation`` every decode is a verification of drafted tokens, each of which counts in the token
+    budget. Other than in vLLM, which then drafts less, the budget must have room for all sequences.
 
     With ``preemption_mode=swap`` the KV of a preempted request goes to the host, ``swap_space`` GiB of which
     each GPU has, and comes back with it (vLLM V0's ``--preemption-mode`` and ``--swap-space``; V1 always
@@ -47,6 +55,7 @@ class Continuous:
     kv_cache_dtype: Literal["auto", "bf16", "fp8"] = quantity(default="auto")
     max_model_len: int | Literal["auto"] = quantity("tokens", at_least=2, at_most=MOST_TOKENS, default="auto")
     num_gpu_blocks_override: int | None = quantity("blocks", at_least=1, at_most=MOST_BLOCKS, default=None)
+    speculation: Ngram | DraftModel | Heads | None = quantity(default=None)
     preemption_mode: Literal["recompute", "swap"] = quantity(default="recompute")
     swap_space: float = quantity("GiB of host memory per GPU", at_least=0, at_most=MOST_GIB, default=4.0)
     pcie_efficiency: float = quantity("share of line rate", at_least=LEAST_FACTOR, at_most=1, default=0.8)
@@ -55,6 +64,9 @@ class Continuous:
     concerns: ClassVar[tuple[str, ...]] = (
         "queue_order",
         "prefill_policy",
+        "max_num_seqs",
+        "max_num_batched_tokens",
+        "speculation",
         "offload",
         "enable_prefix_caching",
     )
@@ -62,6 +74,7 @@ class Continuous:
     hints: ClassVar[Mapping[str, str]] = {
         "batch_size": "continuous batching has max_num_seqs instead",
         "batch_timeout_s": "continuous batching never waits for a batch to fill",
+        "num_speculative_tokens": "choose what drafts first: scheduler/speculation=ngram, say",
     }
 
     @property
@@ -74,6 +87,8 @@ class Continuous:
         if self.throws_out and self.prefill_policy != "stall_free":
             message = "must be false unless prefill_policy=stall_free"
             yield Problem("queue_order.preempt", True, message)
+        if self.speculation is not None:
+            yield from self._draft_problems(self.speculation)
         if self.offload is not None:
             yield from self._misfits_of_tiers()
 
@@ -87,6 +102,37 @@ class Continuous:
         if self.prefill_policy != "stall_free":
             message = "must be stall_free unless scheduler/offload=none"
             yield Problem("prefill_policy", self.prefill_policy, message)
+
+    def _draft_problems(self, speculation: Speculation) -> Iterator[Problem]:
+        """Yield policies that drafts do not go with, and that a step with those of all is too large."""
+        if self.prefill_policy != "stall_free":
+            message = (
+                f"must be stall_free: drafts beside {self.prefill_policy} are not modelled in this version"
+            )
+            yield Problem("prefill_policy", self.prefill_policy, message)
+        if isinstance(self.queue_order, Fair):
+            message = "counts a token per step: drafts beside it are not modelled in this version"
+            yield Problem("queue_order", "fair", message)
+        needed = self.max_num_seqs * speculation.queries
+        if self.max_num_batched_tokens < needed:
+            most = self.max_num_batched_tokens // speculation.queries
+            message = (
+                f"must be at least {needed}, for max_num_seqs={self.max_num_seqs} sequences of 1 + "
+                f"{speculation.num_speculative_tokens} drafted tokens (tokens per step)"
+            )
+            hint = f"; or set scheduler.max_num_seqs={most}" if most else ""
+            yield Problem("max_num_batched_tokens", self.max_num_batched_tokens, message + hint)
+
+    @property
+    def queries(self) -> int:
+        """Tokens that a decoding sequence has in a step."""
+        return 1 if self.speculation is None else self.speculation.queries
+
+    def draws(self, streams: Streams) -> TokenDraws | None:
+        """Return how many tokens the steps of a run's requests emit; None: one each."""
+        if self.speculation is None:
+            return None
+        return TokenDraws(self.speculation.rates, streams.stream("speculation"))
 
     def can_schedule(self, prompt_tokens: int) -> bool:
         """Say whether a prompt of so many tokens can be scheduled at all: in chunks, or in one step."""

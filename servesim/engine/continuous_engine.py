@@ -18,7 +18,9 @@ from servesim.engine.leap import Leap
 from servesim.engine.log import DECODES, KV_BLOCKS_LAST, STEPS, Log, pack_gap, pack_step
 from servesim.engine.queue_order.fair_queue import FairQueue
 from servesim.engine.queue_order.order import Queue
+from servesim.engine.speculative_decodes import SpeculativeDecodes
 from servesim.engine.swap_space import SwapSpace
+from servesim.engine.token_draws import TokenDraws
 from servesim.workload.request import Request
 
 
@@ -32,6 +34,7 @@ class ContinuousEngine:
         kv_blocks: KV blocks of the replica.
         log: where steps and torn gaps between tokens are written.
         finished: called with each request at its last token.
+        draws: how many tokens the decode steps of each request emit; None: one each.
         swap: host memory for the KV of who is preempted; without it, that is recomputed.
     """
 
@@ -43,6 +46,7 @@ class ContinuousEngine:
         kv_blocks: int,
         log: Log,
         finished: Callable[[Request], None],
+        draws: TokenDraws | None = None,
         swap: SwapSpace | None = None,
     ) -> None:
         self.replica = replica
@@ -55,12 +59,17 @@ class ContinuousEngine:
         #: the running ones in order of admission; ``popitem`` takes out the one to be preempted
         self.waiting, self.running, self.decodes = scheduler.queue_order.start(scheduler.block_size)
         self._tenants = self.waiting if isinstance(self.waiting, FairQueue) else None
+        self._queries = scheduler.queries
+        if draws is not None and scheduler.speculation is not None:
+            self.decodes = SpeculativeDecodes(scheduler.block_size, draws, scheduler.speculation.slots)
         #: the one running request whose prompt is only partly computed; always the last of `running`
         self.partial: Request | None = None
         self._chunks: list[tuple[Request, int]] = []
         self._leap = Leap()
         self._row: list[float] = []
         self._preempted = 0
+        #: requests given up during the steps under way, which hold their blocks until these have ended
+        self._given_up: list[Request] = []
         self._futile = 0
         self._log_step = log.steps.frombytes
         self._log_gap = log.gaps.frombytes
@@ -76,7 +85,8 @@ class ContinuousEngine:
         self.waiting.append(request)
         if not self._leap.steps:
             return max(now, request.arrived_s)
-        could_join = self._leap.steps > 1 and self._admissible(self.waiting, request, self.decodes.count)
+        beside = self.decodes.count * self._queries
+        could_join = self._leap.steps > 1 and self._admissible(self.waiting, request, beside)
         return self._leap.cut(now) if could_join else None
 
     def boundary(self, now: float) -> float | None:
@@ -84,6 +94,30 @@ class ContinuousEngine:
         if self._leap.steps:
             self._settle(now)
         return self._plan(now)
+
+    def abort(self, request: Request, now: float) -> float | None:
+        """Give a request up: at once where it waits, at the end of the step under way where it runs.
+
+        (vLLM, vllm/v1/core/sched/scheduler.py, ``finish_requests``, which is called between steps.)
+        """
+        if request in self.running:
+            self._given_up.append(request)
+            if self._chunk_of(request) is None:
+                request.generated = self.decodes.emitted(request, self._leap.ended(now))
+        else:
+            self.waiting.remove(request)
+            self.kv.forget(request)
+        return self._leap.cut(now) if self._leap.steps else now
+
+    def full_step(self) -> tuple[float, int]:
+        """Return the seconds of a step filled up with one prompt beside the decodes, and its share of it."""
+        tokens = max(self.token_budget - self.decodes.count, 1)
+        return self.step_time.mixed(self.decodes.count, self.decodes.context(), [(tokens, 0)]), tokens
+
+    def prompt_tokens_ahead(self) -> int:
+        """Return the tokens that are to be computed before the prompt of a request that is queued now."""
+        partly = self.partial.missing_tokens() if self.partial else 0
+        return partly + sum(request.missing_tokens() for request in self.waiting)
 
     def halt(self, now: float) -> None:
         """Stop for good: settle the steps that have ended by now and forget the one under way."""
@@ -117,6 +151,10 @@ class ContinuousEngine:
             request.computed = request.blocks = 0
         return blocks <= self.kv.free and (self.chunked or missing <= budget)
 
+    def _beside(self) -> int:
+        """Return how many tokens of a step the decodes have."""
+        return self.decodes.count * self._queries
+
     # ---- planning ---------------------------------------------------------------------------------
 
     def _plan(self, now: float) -> float | None:
@@ -137,7 +175,7 @@ class ContinuousEngine:
             self._preempt_one(now)
             preempted += 1
         self.kv.free -= blocks
-        while self.partial is not None and not self._schedule_next(self.partial, decodes.count):
+        while self.partial is not None and not self._schedule_next(self.partial, self._beside()):
             self.kv.free += blocks
             self._preempt_one(now)
             preempted += 1
@@ -159,7 +197,7 @@ class ContinuousEngine:
     def _admit(self, now: float) -> None:
         """Admit waiting requests in order while slots, token budget and blocks last."""
         if self.waiting:
-            self._admit_from(self.waiting, now, self.decodes.count)
+            self._admit_from(self.waiting, now, self.decodes.count * self._queries)
 
     def _admit_from(self, queue: Queue, now: float, beside: int) -> None:
         running, kv, budget = self.running, self.kv, self.token_budget - beside
@@ -203,9 +241,13 @@ class ContinuousEngine:
         self._chunks.append((request, tokens))
         return True
 
-    def _plan_mixed(self, now: float, count: int, read: int) -> float:
+    def _plan_mixed(self, now: float, count: int, read: float) -> float:
         """Plan one step of so many decodes, which read so many KV tokens, beside the prefill chunks."""
+        emitted: float = count
         chunks, tokens, context, pairs = [], 0, read, read
+        if self._queries > 1 and count:
+            context, pairs = self._attended(count, read)
+            emitted = self.decodes.growth()
         for request, new in self._chunks:
             cached = request.computed
             chunks.append((new, cached))
@@ -215,24 +257,34 @@ class ContinuousEngine:
         first_s = self.step_time.mixed(count, read, chunks)
         if self.kv.swap is not None:
             first_s += self.kv.swap.wait_s()
-        self._note(now, first_s, 0.0, count + len(chunks), count, tokens, context, pairs)
+        self._note(now, first_s, 0.0, count + len(chunks), count, tokens, context, pairs, emitted)
         return self._leap.begin_one(now, first_s)
 
     def _plan_leap(self, now: float) -> float:
         """Plan as many decode steps as pass before a finish, a block shortage or a segment's end."""
         decodes = self.decodes
         count, context = decodes.count, decodes.context()
+        growth: float = count
+        read = pairs = context
+        if self._queries > 1:
+            growth = decodes.growth()
+            read, pairs = self._attended(count, context)
         base_s, slope_s, limit = self.step_time.decode(count, context)
         steps = 1 if self._preempted else decodes.steps_to_finish()
         if limit != inf:
-            steps = min(steps, int(limit - context) // count + 1)
+            steps = min(steps, int((limit - context) // growth) + 1)
         if steps > 1:
             steps = 1 + decodes.steps_that_fit(self.kv.free, steps - 1)
-        first_s, increment_s = base_s + slope_s * context, slope_s * count
+        first_s, increment_s = base_s + slope_s * context, slope_s * growth
         if self._preempted and self.kv.swap is not None:
             first_s += self.kv.swap.wait_s()
-        self._note(now, first_s, increment_s, count, count, 0, context, context)
+        self._note(now, first_s, increment_s, count, count, 0, read, pairs, growth)
         return self._leap.begin(now, steps, first_s, increment_s)
+
+    def _attended(self, count: int, context: float) -> tuple[float, float]:
+        """Return the KV tokens that decodes read with this context, and the query-key pairs they make."""
+        read = context + (self._queries - 1) * count
+        return read, self._queries * read
 
     def _note(
         self,
@@ -242,14 +294,15 @@ class ContinuousEngine:
         rows: int,
         decodes: int,
         prefill: int,
-        read: int,
-        pairs: int,
+        read: float,
+        pairs: float,
+        emitted: float,
     ) -> None:
         """Write the planned steps' row of the log, but for what only their end will tell."""
         blocks = self.kv.blocks - self.kv.free
         self._row = [
             self.replica, start_s, first_s, increment_s, 1, rows, decodes, prefill, read, pairs,
-            blocks, blocks, self._queue_length(), self._preempted, 0,
+            blocks, blocks, self._queue_length(), self._preempted, 0, emitted,
         ]  # fmt: skip
         self._preempted = 0
 
@@ -258,12 +311,12 @@ class ContinuousEngine:
 
     def _preempt_one(self, now: float) -> Request:
         """Throw a running request out, its blocks given back, queue it anew, and return it."""
-        request, _ = self.running.popitem()
+        (request, _), spare = self.running.popitem(), 0
         if request is self.partial:
             self.partial = None
         else:
-            self.decodes.leave(request)
-        self.kv.lose(request)
+            spare = self.decodes.leave(request)
+        self.kv.lose(request, spare)
         request.preempt(now)
         self.waiting.appendleft(request)
         self._futile += 1
@@ -283,9 +336,15 @@ class ContinuousEngine:
             self._row[KV_BLOCKS_LAST] = self.kv.blocks - self.kv.free
         self._log_step(pack_step(*self._row))
         leap.steps = 0
-        if self._row[DECODES]:
+        decoded = self._row[DECODES] > 0
+        if decoded:
             self._futile = 0
             decodes.step += steps
+        if self._given_up:
+            for request in self._given_up:
+                self._let_go(request)
+            self._given_up.clear()
+        if decoded:
             for request in decodes.pop_finished():
                 self.kv.leave(request, request.input_tokens + request.output_tokens - 1)
                 self._finish(request, now)
@@ -293,6 +352,22 @@ class ContinuousEngine:
             request.computed += tokens
             if request.computed == request.input_tokens + request.generated:
                 self._prefilled(request, now)
+
+    def _let_go(self, request: Request) -> None:
+        """Free the blocks of a running request that was given up during the steps that have just ended."""
+        del self.running[request]
+        tokens, spare = self._chunk_of(request), 0
+        if tokens is None:
+            tokens, spare = 0, self.decodes.leave(request)
+        else:
+            self._chunks.remove((request, tokens))
+            if request is self.partial:
+                self.partial = None
+        self.kv.leave(request, request.computed + tokens, spare)
+
+    def _chunk_of(self, request: Request) -> int | None:
+        """Return how many tokens of a running request the step under way prefills; None: it decodes."""
+        return next((tokens for other, tokens in self._chunks if other is request), None)
 
     def _prefilled(self, request: Request, now: float) -> None:
         """Emit the token that ends a prefill or a recompute; the request decodes on, or has finished."""

@@ -47,14 +47,18 @@ class Decodes:
         else:
             bucket.append(request)
 
-    def leave(self, request: Request) -> None:
-        """Remove a sequence before its end and bring its counters up to date."""
+    def leave(self, request: Request) -> int:
+        """Remove a sequence before its end, bring its counters up to date, and return its spare blocks.
+
+        Those are the blocks that it holds beyond those of the tokens computed: here there are none.
+        """
         anchor = request.anchor
         self.count -= 1
         self._anchors -= anchor
         self._growth[anchor % self._block_size] -= 1
         self._buckets[anchor + request.input_tokens + request.output_tokens - 1].remove(request)
         self._update(request)
+        return 0
 
     def pop_finished(self) -> list[Request]:
         """Remove and return the sequences that finish at the present step, in the order they joined."""
@@ -69,6 +73,10 @@ class Decodes:
         self.count -= len(finished)
         return finished
 
+    def emitted(self, request: Request, steps: int) -> int:
+        """Return how many tokens a sequence has emitted ``steps`` steps after the present one."""
+        return self.step + steps - request.anchor + 1 - request.input_tokens
+
     def update(self) -> None:
         """Bring the counters of every sequence up to date."""
         for bucket in self._buckets.values():
@@ -81,9 +89,13 @@ class Decodes:
 
     # ---- the steps ahead --------------------------------------------------------------------------
 
-    def context(self) -> int:
+    def context(self) -> float:
         """Return the KV tokens that the next step reads, the new token of each sequence included."""
         return self.count * (self.step + 1) - self._anchors
+
+    def growth(self) -> float:
+        """Return the tokens that each step emits: by so many the context grows."""
+        return self.count
 
     def blocks(self) -> int:
         """Return the KV blocks that the next step takes."""

@@ -16,6 +16,7 @@ from servesim.engine.continuous_engine import ContinuousEngine
 from servesim.engine.kv_cache import KvCache
 from servesim.engine.log import Log
 from servesim.engine.swap_space import SwapSpace
+from servesim.engine.token_draws import TokenDraws
 from servesim.workload.request import Request
 
 #: Which pool emits token 1: the decode replica recomputes the last prompt position, or prefill emits it.
@@ -42,7 +43,7 @@ class PrefillEngine(ContinuousEngine):
         handed_over: Callable[[Request], None],
         swap: SwapSpace | None = None,
     ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, swap)
+        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, swap=swap)
         self._first_token = first_token
         self._handed_over = handed_over
 
@@ -98,9 +99,10 @@ class DecodeEngine(ContinuousEngine):
         log: Log,
         finished: Callable[[Request], None],
         reserved: Callable[[Request], None],
+        draws: TokenDraws | None = None,
         swap: SwapSpace | None = None,
     ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, swap)
+        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, draws, swap)
         caches = scheduler.enable_prefix_caching
         self.kv = KvCache(kv_blocks, scheduler.block_size, caches=caches, shares=False, swap=swap)
         self.incoming: deque[Request] = deque()
@@ -122,7 +124,33 @@ class DecodeEngine(ContinuousEngine):
         self.landed.append(request)
         if not self._leap.steps:
             return now
-        return self._leap.cut(now) if self._admissible(self.landed, request, self.decodes.count) else None
+        return self._leap.cut(now) if self._admissible(self.landed, request, self._beside()) else None
+
+    def abort(self, request: Request, now: float) -> float | None:
+        """Give a request up; one whose KV has yet to arrive here stays until it has (:meth:`decline`)."""
+        if request in self.landed:
+            self.landed.remove(request)
+            return self.decline(request, now)
+        if request in self.incoming:
+            self.incoming.remove(request)
+        elif request in self.running or request in self.waiting:
+            return super().abort(request, now)
+        return self._leap.cut(now) if self._leap.steps else now
+
+    def decline(self, request: Request, now: float) -> float | None:
+        """Free the room of a request that nobody waits for; return when the next boundary should be."""
+        if self._leap.steps:
+            self._given_up.append(request)
+            return self._leap.cut(now)
+        self._let_go(request)
+        return now
+
+    def _let_go(self, request: Request) -> None:
+        """Free the blocks of a request that runs, or the room of one that never has."""
+        if request in self.running:
+            super()._let_go(request)
+        else:
+            self.kv.leave(request, request.input_tokens + request.generated)
 
     def _room_for(self, request: Request) -> int:
         """Return the blocks of the prompt and of the tokens emitted, the newest included."""
@@ -131,7 +159,7 @@ class DecodeEngine(ContinuousEngine):
     def _admit(self, now: float) -> None:
         """Admit the landed before the preempted, so that no held block waits for a free one; then reserve."""
         for queue in (self.landed, self.waiting):
-            self._admit_from(queue, now, self.decodes.count)
+            self._admit_from(queue, now, self._beside())
             if queue:
                 break
         while self.incoming and not self.waiting:

@@ -78,9 +78,12 @@ class KvCache:
         if request in self._prefixes.holds:
             self._prefixes.name(request, (request.input_tokens + request.generated) // self.block_size)
 
-    def leave(self, request: Request, tokens: int) -> None:
-        """Take the blocks of so many tokens from a request that has ended."""
+    def leave(self, request: Request, tokens: int, spare: int = 0) -> None:
+        """Take the blocks of so many tokens from a request that has ended, and ``spare`` ones."""
         prefixes = self._prefixes
+        if spare:
+            self.free += spare
+            prefixes.given += spare
         if request.may_be_cached and request in prefixes.holds:
             self.free += prefixes.release(request, tokens, ends=True)
         else:
@@ -88,8 +91,10 @@ class KvCache:
             self.free += blocks
             prefixes.given += blocks
 
-    def lose(self, request: Request) -> None:
-        """Take the blocks of all that is computed from a request that will come back."""
+    def lose(self, request: Request, spare: int = 0) -> None:
+        """Take the blocks of all that is computed from a request that will come back, and ``spare`` ones."""
+        self.free += spare
+        self._prefixes.given += spare
         if self.swap is not None:
             self.swap.take(request)
         if self._caches:
@@ -98,6 +103,12 @@ class KvCache:
             self.free += self._prefixes.release(request, request.computed, ends=False)
         else:
             self.free += -(-request.computed // self.block_size)
+
+    def forget(self, request: Request) -> None:
+        """Keep nothing of a request that waits and will not come back."""
+        if self.swap is not None:
+            self.swap.drop(request)
+        self._prefixes.forget_own(request)
 
     # ---- tiers behind it ----------------------------------------------------------------------------
 

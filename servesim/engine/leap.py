@@ -47,12 +47,17 @@ class Leap:
             return None
         return self.begin(self.start_s, steps, self.first_s, self.increment_s)
 
+    def ended(self, time_s: float) -> int:
+        """Return how many of the steps have ended by ``time_s``."""
+        if not self.steps:
+            return 0
+        steps = self._steps_until(time_s)
+        return steps if self.end_of(steps) <= time_s else steps - 1
+
     def halt(self, time_s: float) -> bool:
         """Drop the steps that end after ``time_s``; say whether any step is left."""
         if self.steps and self.end_s > time_s:
-            steps = self._steps_until(time_s)
-            if self.end_of(steps) > time_s:
-                steps -= 1
+            steps = self.ended(time_s)
             self.begin(self.start_s, steps, self.first_s, self.increment_s)
         return self.steps > 0
 

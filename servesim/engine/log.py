@@ -23,13 +23,14 @@ STEP_FIELDS = (
     "sequences",  # rows computed in each step: decodes, prefill chunks, padded rows of a static batch
     "decodes",  # sequences that get one more token in each step
     "prefill_tokens",  # prompt tokens computed, padding of a static batch included
-    "context_tokens",  # KV tokens read by the first step; each later step reads `sequences` more
-    "pairs",  # query-key pairs of attention in the first step; `sequences` more in each later one
+    "context_tokens",  # KV tokens read by the first step; each later one reads as many more as it has tokens
+    "pairs",  # query-key pairs of attention in the first step; as many more later for each query of a decode
     "kv_blocks",  # held during the first step
     "kv_blocks_last",  # held during the last step
     "waiting",  # requests in the queue during the steps
     "preempted",  # requests preempted at the start
     "stalled",  # of the decodes, those that had waited for prompts before the first step
+    "emitted",  # tokens that each step gives the decodes; a fraction where each gets its own number in a step
 )
 STEPS, DECODES, KV_BLOCKS_LAST, STALLED = map(
     STEP_FIELDS.index, ("steps", "decodes", "kv_blocks_last", "stalled")
@@ -75,8 +76,8 @@ NOBODY = -1
 STATUSES = ("completed", "dropped", "timed_out", "running", "queued")
 COMPLETED, DROPPED, TIMED_OUT, RUNNING, QUEUED = range(len(STATUSES))
 
-REASONS = ("", "prompt_too_long")
-NO_REASON, PROMPT_TOO_LONG = range(len(REASONS))
+REASONS = ("", "prompt_too_long", "queue_full", "slo")
+NO_REASON, PROMPT_TOO_LONG, QUEUE_FULL, OVER_SLO = range(len(REASONS))
 
 
 #: A row as bytes. Packing whole rows costs half as much as extending the buffers number by number.

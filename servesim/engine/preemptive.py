@@ -12,6 +12,7 @@ from servesim.engine.log import Log
 from servesim.engine.queue_order.order import Queue
 from servesim.engine.queue_order.priority import RunningByClass
 from servesim.engine.swap_space import SwapSpace
+from servesim.engine.token_draws import TokenDraws
 from servesim.workload.request import Request
 
 
@@ -32,9 +33,10 @@ class PreemptiveEngine(ContinuousEngine):
         kv_blocks: int,
         log: Log,
         finished: Callable[[Request], None],
+        draws: TokenDraws | None = None,
         swap: SwapSpace | None = None,
     ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, swap)
+        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, draws, swap)
         self.running: RunningByClass
         #: the best class that has been thrown out before this step
         self._barred: float = inf
@@ -61,7 +63,7 @@ class PreemptiveEngine(ContinuousEngine):
 
     def _will_fit(self, request: Request) -> bool:
         """Say whether a waiting request can be admitted beside all that is running."""
-        kv, budget, taken = self.kv, self.token_budget - self.decodes.count, self.decodes.blocks()
+        kv, budget, taken = self.kv, self.token_budget - self._beside(), self.decodes.blocks()
         if self.partial is not None:
             tokens = min(self.partial.missing_tokens(), budget)
             budget -= tokens

@@ -164,11 +164,16 @@ class PrefixCache:
                 freed += end - span.held
                 blank = 0
         self.given += blank
-        if ends and self.on_rewrite is not None:
-            self.on_rewrite(request, 0)
-        if ends and request in self._spans:
-            self._forget(self._spans.pop(request), 0)
+        if ends:
+            self.forget_own(request)
         return freed
+
+    def forget_own(self, request: Request) -> None:
+        """Let nobody find what only a request would have asked for."""
+        if self.on_rewrite is not None:
+            self.on_rewrite(request, 0)
+        if request in self._spans:
+            self._forget(self._spans.pop(request), 0)
 
     # ---- the queue --------------------------------------------------------------------------------
 

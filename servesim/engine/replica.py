@@ -17,6 +17,13 @@ class Engine(Protocol):
     def boundary(self, now: float) -> float | None:
         """Settle the steps that end now, plan those that follow; return when they end, or None when idle."""
 
+    def abort(self, request: Request, now: float) -> float | None:
+        """Give a request up that is here; return when the next boundary should be at the latest.
+
+        Its ``generated`` is the number of tokens emitted by now. It takes part in the step under way, and
+        holds its blocks until that ends.
+        """
+
     def halt(self, now: float) -> None:
         """Stop for good: settle the steps that have ended by now and forget the one under way."""
 
@@ -44,6 +51,10 @@ class Replica(Generic[E]):
     def submit(self, request: Request) -> None:
         """Hand a request to the engine."""
         self.wake_by(self.engine.submit(request, self._clock.now))
+
+    def abort(self, request: Request) -> None:
+        """Let the engine give up a request."""
+        self.wake_by(self.engine.abort(request, self._clock.now))
 
     def wake_by(self, time_s: float | None) -> None:
         """Bring the next boundary forward to ``time_s``, if given; what was set before rings in vain."""

@@ -39,7 +39,7 @@ class StallingEngine(ContinuousEngine):
         finished: Callable[[Request], None],
         swap: SwapSpace | None = None,
     ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, swap)
+        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, swap=swap)
         # a step of decodes alone must not pass the token budget either
         self.max_num_seqs = min(self.max_num_seqs, self.token_budget)
         self._one_batch = scheduler.prefill_policy == "decode_first"
@@ -96,6 +96,10 @@ class StallingEngine(ContinuousEngine):
             self._log_gap(pack_gap(NOBODY, end_s, end_s - since_s, count))
         self._waits.clear()
         super()._settle(now)
+
+    def _let_go(self, request: Request) -> None:
+        super()._let_go(request)
+        self._joined.pop(request, None)
 
     def _prefilled(self, request: Request, now: float) -> None:
         super()._prefilled(request, now)

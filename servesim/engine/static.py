@@ -44,6 +44,7 @@ class Static:
         "enable_prefix_caching": "static batching never preempts a request, so none could find its KV again",
         **dict.fromkeys(("preemption_mode", "swap_space"), "static batching never preempts a request"),
         "offload": "static batching keeps no KV from one batch to the next",
+        "speculation": "static batching decodes one token at a time; scheduler=continuous drafts several",
     }
 
 
@@ -73,6 +74,7 @@ class StaticEngine:
         self._rows = 0
         self._longest = 0
         self._emitted = 0
+        self._given_up: set[Request] = set()
         self._leap = Leap()
         self._note: tuple[int, ...] = ()
         self._log_step = log.steps.frombytes
@@ -91,6 +93,24 @@ class StaticEngine:
             return self._plan_decode(now)
         start_s = self._next_start(now)
         return self._start_batch(now) if start_s == now else start_s
+
+    def abort(self, request: Request, now: float) -> None:
+        """Give a request up; a member's row is computed all the same, until the batch ends."""
+        if request in self.running:
+            self._given_up.add(request)
+            request.generated = self._emitted + self._leap.ended(now)
+        else:
+            self.waiting.remove(request)
+
+    def full_step(self) -> tuple[float, int]:
+        """Return the seconds and the tokens of the prefill of a whole batch of prompts like the next."""
+        longest = self.waiting[0].input_tokens if self.waiting else self._longest
+        chunks = [(longest, 0)] * self.batch_size
+        return self.step_time.mixed(0, 0, chunks), longest * self.batch_size
+
+    def prompt_tokens_ahead(self) -> int:
+        """Return the tokens of the prompts that wait."""
+        return sum(request.input_tokens for request in self.waiting)
 
     def halt(self, now: float) -> None:
         """Stop for good: settle the steps that have ended by now and forget the one under way."""
@@ -137,6 +157,7 @@ class StaticEngine:
             len(self.waiting),
             0,
             0,
+            0,
         )
         return self._leap.begin(now, 1, first_s, 0.0)
 
@@ -162,7 +183,8 @@ class StaticEngine:
         steps = self.running[0].output_tokens - self._emitted
         if limit != inf:
             steps = min(steps, int(limit - context) // rows + 1)
-        self._note = (rows, len(self.running), 0, context, context, room, room, len(self.waiting), 0, 0)
+        members = len(self.running)
+        self._note = (rows, members, 0, context, context, room, room, len(self.waiting), 0, 0, members)
         return self._leap.begin(now, steps, base_s + slope_s * context, slope_s * rows)
 
     def _settle(self, now: float) -> None:
@@ -179,6 +201,9 @@ class StaticEngine:
         leap.steps = 0
         while self.running and self.running[0].output_tokens == self._emitted:
             request = self.running.popleft()
+            if request in self._given_up:
+                self._given_up.remove(request)
+                continue
             request.finished_s = now
             request.generated = request.output_tokens
             self._finished(request)

@@ -12,6 +12,7 @@ from servesim.engine.log import Log
 from servesim.engine.queue_order.order import Queue
 from servesim.engine.swap_space import SwapSpace
 from servesim.engine.tiers import Part, Tiers
+from servesim.engine.token_draws import TokenDraws
 from servesim.workload.request import Request
 
 
@@ -38,14 +39,16 @@ class TieredEngine(ContinuousEngine):
         kv_blocks: int,
         log: Log,
         finished: Callable[[Request], None],
+        draws: TokenDraws | None,
         swap: SwapSpace | None,
         tiers: Tiers,
         least_tokens: int,
         landing: Callable[[Request, float], None],
     ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, swap)
+        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, draws, swap)
         self.tiers = tiers
-        self.loading: dict[Request, None] = {}
+        #: who is being loaded, and whether anybody still waits for it
+        self.loading: dict[Request, bool] = {}
         self.landed: deque[Request] = deque()
         self._least_tokens = least_tokens
         self._landing = landing
@@ -62,13 +65,46 @@ class TieredEngine(ContinuousEngine):
 
     def land(self, request: Request, now: float) -> float | None:
         """Have all of a request that was to be loaded; return when the next boundary should be, if sooner."""
-        del self.loading[request]
-        self.landed.append(request)
+        wanted = self.loading.pop(request)
         self.kv.name_loaded(request)
+        if not wanted:
+            return self._give_back(request, now)
+        self.landed.append(request)
         if not self._leap.steps:
             return now
         could_join = self._leap.steps > 1 and len(self.running) < self.max_num_seqs
         return self._leap.cut(now) if could_join else None
+
+    def abort(self, request: Request, now: float) -> float | None:
+        """Give a request up; one that is being loaded keeps its blocks until that has landed, as in vLLM."""
+        if request in self.loading:
+            self.loading[request] = False
+            return None
+        if request in self.landed:
+            self.landed.remove(request)
+            return self._give_back(request, now)
+        return super().abort(request, now)
+
+    def _give_back(self, request: Request, now: float) -> float | None:
+        """Free the blocks of a request that has been loaded in vain: now, or when the step under way ends."""
+        if self._leap.steps:
+            self._given_up.append(request)
+            return self._leap.cut(now)
+        self._let_go(request)
+        return now
+
+    def _let_go(self, request: Request) -> None:
+        """Free the blocks of a request that runs, or the room of one that never has."""
+        if request in self.running:
+            super()._let_go(request)
+            return
+        self.kv.free += request.blocks - request.computed // self.kv.block_size
+        self.kv.leave(request, request.computed)
+
+    def prompt_tokens_ahead(self) -> int:
+        """Return the tokens to be computed before a request that is queued now, of those loaded, too."""
+        loaded = (*(request for request, wanted in self.loading.items() if wanted), *self.landed)
+        return super().prompt_tokens_ahead() + sum(request.missing_tokens() for request in loaded)
 
     def cached_tokens_of(self, request: Request, now: float) -> int:
         """Return how many tokens of a prompt this replica would find on its GPUs and in its tiers now."""
@@ -106,7 +142,8 @@ class TieredEngine(ContinuousEngine):
             super()._admit(now)
 
     def _admit_landed(self, now: float) -> None:
-        budget = self.token_budget - self.decodes.count - sum(tokens for _, tokens in self._chunks)
+        beside = self.decodes.count * self._queries + sum(tokens for _, tokens in self._chunks)
+        budget = self.token_budget - beside
         while self.landed and budget > 0 and len(self.running) < self.max_num_seqs:
             request = self.landed[0]
             missing = request.missing_tokens()
@@ -162,7 +199,7 @@ class TieredEngine(ContinuousEngine):
         tokens = self.kv.block_size * sum(part.high - part.low for part in parts)
         request.computed += tokens
         request.loaded_tokens += tokens
-        self.loading[request] = None
+        self.loading[request] = True
         self._landing(request, self.tiers.load(parts, now))
         return True
 

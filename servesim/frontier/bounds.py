@@ -42,7 +42,7 @@ def alone(scenario: Scenario, pools: Sequence[Deployment], sent: Batch) -> Alone
 
     TTFT: its own prompt, in chunks as large as the token budget allows; where the first token comes from a
     decode pool also the transfer, over a link of its own, and one step there. TPOT: the shortest step that
-    there is, one token behind the shortest context of all.
+    there is, one token behind the shortest context of all; drafts count as right to the last token.
     """
     first, last = pools[0], pools[-1]
     scheduler = scenario.scheduler
@@ -51,8 +51,14 @@ def alone(scenario: Scenario, pools: Sequence[Deployment], sent: Batch) -> Alone
     ttft_s = by_length(sent.input_tokens, lambda prompt: prompt_s(first.step_time, prompt, size))
     if hands_over_first(scenario):
         ttft_s = ttft_s + transfer_s(scenario, first, sent.input_tokens) + step_s
-    tpot_s = np.where(sent.output_tokens > 1, step_s, 0.0)
-    return Alone(ttft_s, tpot_s, ttft_s + (sent.output_tokens - 1) * step_s)
+    token_s = step_s / most_tokens(last)
+    tpot_s = np.where(sent.output_tokens > 1, token_s, 0.0)
+    return Alone(ttft_s, tpot_s, ttft_s + (sent.output_tokens - 1) * token_s)
+
+
+def most_tokens(pool: Deployment) -> int:
+    """Return the most tokens that a step of a pool emits for a sequence."""
+    return 1 if pool.speculation is None else pool.speculation.queries
 
 
 def attainable(slo: Slo, latencies: Alone) -> dict[str, float]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from servesim.cluster.deployment import Deployment
 from servesim.engine.static import Static
-from servesim.frontier.bounds import by_length, hands_over_first
+from servesim.frontier.bounds import by_length, hands_over_first, most_tokens
 from servesim.scenario import Scenario
 from servesim.workload.batch import Batch, IntArray
 
@@ -68,11 +68,11 @@ class Decoding:
 
 
 def _decoding(scenario: Scenario, pool: Deployment, prompts: IntArray, tokens: IntArray) -> Decoding:
-    """Return the fullest steps in which each prompt gets its number of tokens."""
-    emitted = float(tokens.sum())
+    """Return the fullest steps in which each prompt gets its tokens, as many at a time as may be."""
+    emitted = float(tokens.sum()) / most_tokens(pool)
     if not emitted:
         return Decoding(0.0, 1, 1)
-    read = float((tokens * prompts + tokens * (tokens - 1) / 2).sum())
+    read = float((tokens * prompts + tokens * (tokens - 1) / 2).sum()) / most_tokens(pool)
     held = pool.kv_blocks * scenario.scheduler.block_size
     steps = max(emitted / _rows(scenario), read / held)
     sequences = max(int(emitted / steps), 1)

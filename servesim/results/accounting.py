@@ -11,6 +11,7 @@ import numpy as np
 from servesim.cluster.conversations import Ends
 from servesim.engine.log import COMPLETED, DROPPED, QUEUED, REASONS, RUNNING, TIMED_OUT
 from servesim.engine.swap_space import Swaps
+from servesim.results.rates import ratio
 from servesim.results.records import Records
 from servesim.results.sessions import percentile_of_stays
 from servesim.results.steady_state import FILLED
@@ -23,6 +24,7 @@ class Facts:
     Attributes:
         warmup: requests that ran before the run, and are counted nowhere else.
         injected: requests sent to the cluster; one that was still on its way at the horizon is running.
+        retries_pending: failed attempts whose retry was still to come at the horizon: it is not injected.
         held_due_s: when the requests were due, by the horizon, that ``max_concurrency`` still held back
             then: they are not injected.
         not_sent: requests whose time had not come by the horizon: they are not injected.
@@ -41,6 +43,7 @@ class Facts:
 
     warmup: int
     injected: int
+    retries_pending: int
     held_due_s: tuple[float, ...]
     not_sent: int
     length_capped: int
@@ -68,6 +71,10 @@ class Facts:
 def accounting(records: Records, facts: Facts) -> dict[str, Any]:
     """Return how many requests came to which end: injected = completed + dropped + timed out + left over.
 
+    Each attempt to have a request served is injected, and comes to an end of its own. A failed one (dropped
+    or timed out) is followed by a retry, now or after the horizon, or it was the last: then the request is
+    given up. ``success`` is the share of the requests that completed, whatever number of attempts it took.
+
     Raises:
         RuntimeError: a request is missing or counted twice, a fault of the simulator.
 
@@ -77,6 +84,8 @@ def accounting(records: Records, facts: Facts) -> dict[str, Any]:
     ends = np.bincount(status, minlength=QUEUED + 1).tolist()
     if sum(ends) != facts.injected:
         raise RuntimeError(f"{facts.injected} requests were injected, but {sum(ends)} are accounted for")
+    retries = int((requests.column("attempt") > 0).sum())
+    failed = ends[DROPPED] + ends[TIMED_OUT]
     reasons = np.bincount(requests.column("reason")[status == DROPPED], minlength=len(REASONS)).tolist()
     return {
         "warmup": facts.warmup,
@@ -86,6 +95,10 @@ def accounting(records: Records, facts: Facts) -> dict[str, Any]:
         "timed_out": ends[TIMED_OUT],
         "running": ends[RUNNING],
         "queued": ends[QUEUED],
+        "retries": retries,
+        "retries_pending": facts.retries_pending,
+        "given_up": failed - retries - facts.retries_pending,
+        "success": ratio(ends[COMPLETED], facts.injected - retries),
         "client_queued": facts.client_queued,
         "not_sent": facts.not_sent,
         "length_capped": facts.length_capped,

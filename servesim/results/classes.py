@@ -19,11 +19,11 @@ def classes(records: Records, slo: Slo, sent: NDArray[np.bool_]) -> dict[str, An
     TTFT and E2E are of the completed ones; the attainment is the share of all that met every limit.
     """
     table = records.request_table
-    priority, e2e_s, good = table.column("priority"), table.column("e2e_s"), slo.good(records)
+    priority = table.column("priority")
     known = np.unique(priority[sent])
     if len(known) < 2:
         return None
-    found = {}
+    e2e_s, good, found = table.column("e2e_s"), slo.good(records), {}
     for each in known.tolist():
         chosen = sent & (priority == each)
         done = chosen & ~np.isnan(e2e_s)

@@ -14,7 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from servesim.cluster.deployment import Deployment
-from servesim.engine.log import COMPLETED, GAP_FIELDS, REASONS, REQUEST_FIELDS, STATUSES, STEP_FIELDS
+from servesim.cost.speculative import SpeculativeStepTime
+from servesim.cost.step_time import StepTime
+from servesim.engine.log import COMPLETED, DROPPED, GAP_FIELDS, REASONS, REQUEST_FIELDS, STATUSES, STEP_FIELDS
 from servesim.results.arrow import INDEX, WORD
 
 Floats = NDArray[np.float64]
@@ -38,6 +40,7 @@ REQUESTS = pa.schema(
         ("ttft_s", pa.float64()),
         ("tpot_s", pa.float64()),
         ("e2e_s", pa.float64()),
+        ("ended_s", pa.float64()),
         *((f"{part}_s", pa.float64()) for part in PARTS),
         ("preemptions", pa.int64()),
         ("cached_tokens", pa.int64()),
@@ -68,6 +71,7 @@ STEPS = pa.schema(
         ("hbm_bytes", pa.float64()),
         ("preempted", pa.int64()),
         ("stalled", pa.int64()),
+        ("emitted_tokens", pa.float64()),
     ]
 )
 
@@ -85,13 +89,15 @@ def request_columns(rows: Floats) -> Columns:
     What a request waited in the client, from being due to being sent, is no part of its latencies. TTFT is
     from sending to the first token, E2E to the last; TPOT = (E2E - TTFT) / (tokens - 1) for more
     than one token, as ``vllm bench serve`` defines them. E2E and TPOT are null unless the request
-    completed. The decode part is what the others leave of E2E.
+    completed. The decode part is what the others leave of E2E. A request ends when its last token leaves,
+    when it is turned away or when its client hangs up; one that was cut has no end.
     """
     raw = dict(zip(REQUEST_FIELDS, rows, strict=True))
     raw["client_queue_s"] = raw["sent_s"] - raw["due_s"]
     raw["routing_s"] = raw["arrived_s"] - raw["sent_s"]
     ttft = raw["first_token_s"] - raw["sent_s"]
     e2e = np.where(raw["status"] == COMPLETED, raw["finished_s"] - raw["sent_s"], np.nan)
+    ended = np.where(raw["status"] == DROPPED, raw["arrived_s"], raw["finished_s"])
     further = raw["generated"] - 1
     tpot = np.divide(e2e - ttft, further, out=np.full_like(e2e, np.nan), where=further > 0)
     parts = {f"{part}_s": raw[f"{part}_s"] for part in PARTS if f"{part}_s" in raw}
@@ -103,6 +109,7 @@ def request_columns(rows: Floats) -> Columns:
         "ttft_s": ttft,
         "tpot_s": tpot,
         "e2e_s": e2e,
+        "ended_s": ended,
         **parts,
         "decode_s": rest,
     }
@@ -111,25 +118,35 @@ def request_columns(rows: Floats) -> Columns:
 def step_columns(rows: Floats, deployments: Sequence[Deployment]) -> Columns:
     """Return the columns of :data:`STEPS` from raw rows, shape (fields, leaps).
 
-    ``flops`` and ``hbm_bytes`` are those of all steps of the leap on all GPUs of the replica: context and
-    pairs grow by one per sequence and step, so their sum over n steps is n times the first step's plus
-    sequences x n (n - 1) / 2.
+    ``flops`` and ``hbm_bytes`` are those of all steps of the leap on all GPUs of the replica.
     """
     raw = dict(zip(STEP_FIELDS, rows, strict=True))
-    steps, sequences, prefill = raw["steps"], raw["sequences"], raw["prefill_tokens"]
-    growth = sequences * steps * (steps - 1) / 2
-    totals = {
-        "steps": steps,
-        "tokens": steps * (prefill + np.where(prefill > 0, raw["decodes"], sequences)),
-        "rows": steps * sequences,
-        "pairs": steps * raw["pairs"] + growth,
-        "context": steps * raw["context_tokens"] + growth,
-    }
-    flops, hbm_bytes = np.empty_like(steps), np.empty_like(steps)
+    flops, hbm_bytes = np.empty_like(raw["steps"]), np.empty_like(raw["steps"])
     for deployment, rows_of_pool in pools_of(raw["replica"], deployments):
-        work = deployment.step_time.work(**{name: total[rows_of_pool] for name, total in totals.items()})
-        flops[rows_of_pool], hbm_bytes[rows_of_pool] = work
-    return {**raw, "flops": flops, "hbm_bytes": hbm_bytes}
+        leaps = {name: column[rows_of_pool] for name, column in raw.items()}
+        flops[rows_of_pool], hbm_bytes[rows_of_pool] = _work(leaps, deployment.step_time)
+    return {**raw, "emitted_tokens": raw["emitted"], "flops": flops, "hbm_bytes": hbm_bytes}
+
+
+def _work(leaps: Mapping[str, Floats], step_time: StepTime) -> tuple[Floats, Floats]:
+    """Return (FLOPs, HBM bytes) of leaps of one pool.
+
+    Context and pairs grow by one per row and step, so their sum over n steps is n times the first step's
+    plus rows x n (n - 1) / 2. Of speculative decoding they grow by the tokens that a step emits, pairs by
+    these times the queries of a sequence.
+    """
+    steps, prefill = leaps["steps"], leaps["prefill_tokens"]
+    decodes = np.where(prefill > 0, leaps["decodes"], leaps["sequences"])
+    totals = {"steps": steps, "tokens": steps * (prefill + decodes), "rows": steps * leaps["sequences"]}
+    times = steps * (steps - 1) / 2
+    if isinstance(step_time, SpeculativeStepTime):
+        growth = leaps["emitted"] * times
+        pairs = steps * leaps["pairs"] + step_time.each.queries * growth
+        context = steps * leaps["context_tokens"] + growth
+        return step_time.work(**totals, pairs=pairs, context=context, decodes=steps * decodes)
+    growth = leaps["sequences"] * times
+    pairs, context = steps * leaps["pairs"] + growth, steps * leaps["context_tokens"] + growth
+    return step_time.work(**totals, pairs=pairs, context=context)
 
 
 def gap_columns(rows: Floats) -> Columns:

@@ -44,7 +44,9 @@ def fairness(
     )
     if len(numbers) < 2:
         return None
-    services = [Service.of(records, run, place == tenant) for tenant in range(len(numbers))]
+    rows = np.split(np.argsort(place, kind="stable"), np.cumsum(counts)[:-1])
+    everybody = Service.of(records, run)
+    services = [everybody.part(own) for own in rows]
     names = [_name(int(number), tenants) for number in numbers]
     weights = np.array([float(tenants.get(name, {}).get("weight", 1.0)) for name in names])
     backlog_s, had = _while_all_wait(services)
@@ -58,7 +60,7 @@ def fairness(
         "number": len(numbers),
         "tenants": {
             names[tenant]: {
-                **_figures(records, place == tenant),
+                **_figures(records, rows[tenant]),
                 "service_per_s": ratio(whole[tenant], run.length_s),
                 "backlogged_service_per_s": had[tenant] / backlog_s if compared else nan,
             }
@@ -75,10 +77,12 @@ def jain_index(services: Floats) -> float:
 def _while_all_wait(services: list[Service]) -> tuple[float, Floats]:
     """Return for how long every tenant had requests waiting, and what each was served in that time."""
     moments_s = np.unique(np.concatenate([service.changes_s for service in services]))
-    all_wait = np.logical_and.reduce([service.waits(moments_s[:-1]) for service in services])
-    lengths_s = np.diff(moments_s)[all_wait]
-    had = [np.diff(service.by(moments_s))[all_wait].sum() for service in services]
-    return float(lengths_s.sum()), np.array(had)
+    begin = np.arange(len(moments_s) - 1)
+    for service in services:
+        begin = begin[service.waits(moments_s[begin])]
+    starts_s, ends_s = moments_s[begin], moments_s[begin + 1]
+    had = [float((service.by(ends_s) - service.by(starts_s)).sum()) for service in services]
+    return float((ends_s - starts_s).sum()), np.array(had)
 
 
 def _name(number: int, tenants: Mapping[str, Any]) -> str:
@@ -87,13 +91,13 @@ def _name(number: int, tenants: Mapping[str, Any]) -> str:
     return names[number] if 0 <= number < len(names) else str(number)
 
 
-def _figures(records: Records, chosen: NDArray[np.bool_]) -> dict[str, Any]:
+def _figures(records: Records, rows: NDArray[np.int64]) -> dict[str, Any]:
     """Return the numbers of a tenant's requests, and how long its users waited for a first token."""
     table = records.request_table
-    ttft_s = table.column("ttft_s")[chosen]
+    ttft_s = table.column("ttft_s")[rows]
     said = describe(ttft_s[~np.isnan(ttft_s)])
     return {
-        "requests": int(chosen.sum()),
-        "completed": int((~np.isnan(table.column("e2e_s")[chosen])).sum()),
+        "requests": len(rows),
+        "completed": int((~np.isnan(table.column("e2e_s")[rows])).sum()),
         "ttft_s": {name: said[name] for name in ("mean", "p50", "p99")},
     }

@@ -17,19 +17,22 @@ def latency(records: Records, kept: NDArray[np.bool_], gaps: Source) -> dict[str
     """Return the statistics of the kept requests (completed ones) and of the gaps between tokens.
 
     As ``vllm bench serve`` has them: TPOT of requests with more than one token, ITL over all gaps pooled.
-    Gaps are kept per step, not per request, so ITL includes the gaps of requests that a horizon cut off.
-    Interactivity is 1 / TPOT: tokens per second that one user sees. What requests wait in the client, behind
-    ``max_concurrency``, is part of neither TTFT nor E2E.
+    Gaps are kept per step, not per request, so ITL includes the gaps of requests that a horizon cut off or
+    a client gave up. Interactivity is 1 / TPOT: tokens per second that one user sees. What requests wait in
+    the client, behind ``max_concurrency`` or in failed attempts before them, is part of neither TTFT nor E2E;
+    with it, E2E is what a user sees, from when the request was due.
     """
     names = ("ttft_s", "tpot_s", "e2e_s", "client_queue_s")
     ttft_s, tpot_s, e2e_s, client_queue_s = (records.request_table.column(name)[kept] for name in names)
     tpot_s = tpot_s[~np.isnan(tpot_s)]
+    e2e = describe(e2e_s)
     return {
         "ttft_s": describe(ttft_s),
         "tpot_s": describe(tpot_s),
         "itl_s": describe_runs(gaps),
-        "e2e_s": describe(e2e_s),
+        "e2e_s": e2e,
         "client_queue_s": describe(client_queue_s),
+        "user_e2e_s": describe(client_queue_s + e2e_s) if client_queue_s.any() else e2e,
         "interactivity": describe(1 / tpot_s[tpot_s > 0]),
     }
 

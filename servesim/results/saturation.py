@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from servesim.engine.log import QUEUED, RUNNING
+from servesim.engine.log import QUEUED, RUNNING, TIMED_OUT
 from servesim.results.records import Records
 from servesim.results.steady_state import FILLED
 from servesim.results.window import Window
@@ -49,7 +49,8 @@ def saturated(records: Records, steady: Window, batched: bool = False, stay_s: f
     come in waves may hide an excess. So a run too short for it is never found stable.
 
     What the client holds back, with ``max_concurrency``, piles up there. So a request counts from when it is
-    due, whether it waits in the client or in a queue; the steady window is that of the same requests.
+    due, whether it waits in the client or in a queue; the steady window is that of the same requests. Each
+    attempt of a client that tries again counts for itself, from its sending until it is answered or given up.
 
     Args:
         records: the closed records of the run.
@@ -60,18 +61,21 @@ def saturated(records: Records, steady: Window, batched: bool = False, stay_s: f
 
     """
     requests = records.request_table
-    sent_s, held_s = requests.column("sent_s"), requests.column("client_queue_s")
+    sent_s = requests.column("sent_s")
+    held_s = np.where(requests.column("attempt") > 0, 0.0, requests.column("client_queue_s"))
     judged, due_s = steady.sends(sent_s), sent_s - held_s
     if not steady.length_s > 0 or judged.sum() < FEWEST:
         return None
     if held_s.any():
         steady = Window(float(due_s[judged].min()), float(due_s.max()))
-    queue_s = np.where(requests.column("status") == QUEUED, np.inf, requests.column("queue_s"))
+    status, lasted_s = requests.column("status"), requests.column("ended_s") - sent_s
+    queue_s = np.where(status == QUEUED, np.inf, requests.column("queue_s"))
+    queue_s = np.where(np.isnan(queue_s) & (status == TIMED_OUT), lasted_s, queue_s)
     wait_s = np.nan_to_num(queue_s, posinf=np.inf) + held_s
     if _queue_grows(due_s, wait_s) and not (batched and _waits_a_batch(records, wait_s)):
         return True
-    left_over = np.isin(requests.column("status"), (RUNNING, QUEUED))
-    e2e_s = np.where(left_over, np.inf, np.nan_to_num(requests.column("e2e_s")) + held_s)
+    left_over = np.isin(status, (RUNNING, QUEUED))
+    e2e_s = np.where(left_over, np.inf, np.nan_to_num(lasted_s) + held_s)
     filled_s = due_s.min() + max(np.percentile(e2e_s, FILLED, method="lower"), stay_s)
     if not filled_s <= steady.start_s < steady.end_s:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ INPUT_WEIGHT, OUTPUT_WEIGHT = 1.0, 2.0
 
 @dataclass(frozen=True)
 class Service:
-    """The service of one tenant's requests over time.
+    """The service of some requests over time.
 
     A prompt counts when its request is first scheduled, the first token when it leaves, and the others evenly
     from then up to the last one, or up to the end of a run that is cut before; those of a request that timed
@@ -43,19 +43,23 @@ class Service:
     further_tokens: Floats
 
     @classmethod
-    def of(cls, records: Records, run: Window, chosen: NDArray[np.bool_]) -> Service:
-        """Return the service of some requests of a run."""
+    def of(cls, records: Records, run: Window) -> Service:
+        """Return the service of all requests of a run."""
         names = ("sent_s", "routing_s", "queue_s", "ttft_s", "e2e_s", "input_tokens", "generated_tokens")
-        columns = (records.request_table.column(name)[chosen] for name in names)
+        columns = (records.request_table.column(name) for name in names)
         sent_s, routing_s, queue_s, ttft_s, e2e_s, inputs, generated = columns
         queued_s = sent_s + np.nan_to_num(routing_s)
         scheduled_s = np.nan_to_num(queued_s + queue_s, nan=np.inf)
         first_s = np.nan_to_num(sent_s + ttft_s, nan=np.inf)
-        cut = left_over(records)[chosen]
+        cut = left_over(records)
         waited_s = np.where(np.isfinite(scheduled_s), scheduled_s, np.where(cut, run.end_s, queued_s))
         last_s = np.where(np.isnan(e2e_s), np.where(cut, run.end_s, first_s), sent_s + e2e_s)
         further = np.maximum(generated - 1.0, 0.0)
         return cls(queued_s, scheduled_s, waited_s, first_s, last_s, inputs.astype(np.float64), further)
+
+    def part(self, rows: NDArray[np.int64]) -> Service:
+        """Return the service of some of the requests."""
+        return Service(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def by(self, moments_s: Floats) -> Floats:
         """Return the service in weighted tokens that had been had by each moment."""

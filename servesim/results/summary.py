@@ -18,7 +18,7 @@ from servesim.results.classes import classes
 from servesim.results.dialects.known import DIALECTS, PLAIN, DialectName
 from servesim.results.dialects.sample import Sample
 from servesim.results.fairness import fairness
-from servesim.results.gaps import token_gaps
+from servesim.results.gaps import further_tokens, token_gaps
 from servesim.results.goodput import Judged, goodput
 from servesim.results.latency import breakdown, latency
 from servesim.results.prefill import prefill
@@ -28,6 +28,7 @@ from servesim.results.saturation import saturated
 from servesim.results.sessions import sessions
 from servesim.results.simulator import simulator
 from servesim.results.slo import Slo
+from servesim.results.speculation import speculation
 from servesim.results.steady_state import steady_part
 from servesim.results.throughput import ended_in, throughput, volume, volume_in
 from servesim.results.tiers import offload
@@ -82,9 +83,10 @@ def summarise(
     sent = window.sends(records.request_table.column("sent_s"))
     kept = sent & ~np.isnan(records.request_table.column("e2e_s"))
     times = latency(records, kept, token_gaps(records, window if in_window else None))
-    itl_n = int(times["itl_s"]["n"])
-    ended = ended_in(window, records) if in_window else kept
-    delivered = volume_in(window, records, ended, itl_n) if in_window else volume(records, kept)
+    ended, delivered = kept, volume(records, kept)
+    if in_window:
+        ended = ended_in(window, records)
+        delivered = volume_in(window, records, ended, further_tokens(records, window))
     judged = Judged.of(records, slo, window, ended, facts.held_due_s)
     gpus = sum(pool.gpus for pool in deployments)
     used = usage(records, deployments, weights_dtype, board_power, window)
@@ -104,6 +106,7 @@ def summarise(
         "throughput": throughput(delivered, window, deployments),
         "goodput": goodput(slo, judged, window, gpus),
         **_by_whom(records, whole, sent, slo, scenario),
+        "speculation": speculation(records, deployments, window),
         "utilisation": utilisation(used, window.length_s),
         "memory": {pool.role: pool.memory() for pool in deployments},
         "transfer": transfer,

@@ -41,16 +41,16 @@ def ended_in(window: Window, records: Records) -> NDArray[np.bool_]:
     return window.sees(requests.column("sent_s") + requests.column("e2e_s"))
 
 
-def volume_in(window: Window, records: Records, ended: NDArray[np.bool_], gaps: int) -> Volume:
+def volume_in(window: Window, records: Records, ended: NDArray[np.bool_], further: int) -> Volume:
     """Return what was delivered within the window, whenever its requests were sent.
 
     Requests count that ``ended`` in it, a prompt when its first token falls in it, and each token by itself:
-    ``gaps`` that end in the window, and first tokens.
+    first tokens, and the ``further`` ones that were emitted in the window.
     """
     requests = records.request_table
     begun = window.sees(requests.column("sent_s") + requests.column("ttft_s"))
     inputs = requests.column("input_tokens")[begun]
-    return Volume(int(ended.sum()), int(inputs.sum()), gaps + int(begun.sum()))
+    return Volume(int(ended.sum()), int(inputs.sum()), further + int(begun.sum()))
 
 
 def throughput(delivered: Volume, window: Window, deployments: Sequence[Deployment]) -> dict[str, Any]:

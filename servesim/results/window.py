@@ -50,7 +50,7 @@ NOTHING = Window(nan, nan)
 
 
 def span(records: Records, horizon_s: float | None) -> Window:
-    """Return the run's own window: from the first send to the last response.
+    """Return the run's own window: from the first send to the last response, or refusal, or hanging up.
 
     A run that was cut at the horizon with requests left in it lasted until the horizon.
     """
@@ -59,8 +59,7 @@ def span(records: Records, horizon_s: float | None) -> Window:
         return NOTHING
     if was_cut(records) and horizon_s is not None:
         return Window(float(sent_s.min()), horizon_s)
-    finished_s = sent_s + records.request_table.column("e2e_s")
-    responded_s = np.fmax(finished_s, sent_s)  # a refusal comes at once
+    responded_s = np.fmax(records.request_table.column("ended_s"), sent_s)
     return Window(float(sent_s.min()), float(responded_s.max()))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from servesim.screen.basis import basis, largest
 from servesim.screen.figures import counted, number
+from servesim.screen.patience import failures
 
 #: Times the 99th percentile of E2E that requests must have come for, so that ramp and drain weigh little.
 LONG_ENOUGH = 10
@@ -26,6 +27,7 @@ _BY_PREFIX = ("prefix_affinity", "kv_aware")
 _MANY_UNFINISHED = 0.05
 
 _SATURATED = "saturated: more arrives than is served, so latencies depend on how long the run lasts"
+_GIVEN_RATES = "how often drafts are right is taken as given, for all requests alike (scheduler.speculation)"
 _NO_CAPACITY = "ignore_capacity: KV blocks as many as could be used, whether they fit or not"
 
 
@@ -36,6 +38,8 @@ def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
     yield from _on_the_calibration(summary["calibration"])
     if summary["scenario"]["ignore_capacity"]:
         yield _NO_CAPACITY
+    if summary.get("speculation"):
+        yield _GIVEN_RATES
     yield from _on_the_router(summary["scenario"])
     yield from _on_the_window(summary)
     yield from _on_the_sending(summary)
@@ -53,6 +57,8 @@ def replay_notes(summary: Mapping[str, Any]) -> Iterator[str]:
     yield from _on_the_calibration(summary["calibration"])
     if summary["scenario"]["ignore_capacity"]:
         yield _NO_CAPACITY
+    if summary.get("speculation"):
+        yield _GIVEN_RATES
     if summary["saturated"]:
         yield _SATURATED
     yield from _on_the_waiting(summary)
@@ -152,10 +158,8 @@ def _on_the_requests(summary: Mapping[str, Any]) -> Iterator[str]:
         yield "no request arrived in this run"
     if accounting["warmup"]:
         yield f"{counted(accounting['warmup'], 'warm-up request')} before, left out of all figures"
+    yield from failures(summary)
     longest = min(pool["max_model_len"] for pool in summary["memory"].values())
-    words = {"prompt_too_long": f"the prompt leaves no room for output in max_model_len ({longest:,} tokens)"}
-    for reason, count in accounting["dropped"].items():
-        yield f"{counted(count, 'request')} dropped: {words[reason]}"
     yield from _on_the_sessions(summary.get("sessions"))
     counts = {
         "output": (accounting["length_capped"], f" cut at max_model_len ({longest:,} tokens)"),

@@ -82,7 +82,7 @@ def _figures(one: Operation, pool: Deployment, weights_dtype: str, total_s: floa
     gpu, gpus = pool.gpu, pool.tensor_parallel_size
     dense = one.name in ("qkv", "o", "gate_up", "down")
     peak = gpu.peak_flops(weights_dtype if dense else "bf16")
-    rate = gpu.nvlink_bytes_per_s if one.name == "all_reduce" else gpu.hbm_bytes_per_s
+    rate = gpu.nvlink_bytes_per_s if one.name.endswith("all_reduce") else gpu.hbm_bytes_per_s
     compute, moved = one.flops / peak / gpus / one.seconds, one.bytes / rate / gpus / one.seconds
     return [
         number(one.flops, 1e-12) if one.flops else "",

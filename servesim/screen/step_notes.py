@@ -8,9 +8,9 @@ import numpy as np
 
 from servesim.cluster.deployment import Deployment
 from servesim.cost.coverage import Spent, Steps, shares
-from servesim.cost.fitted import FittedStepTime
 from servesim.cost.step_time import StepTime
 from servesim.engine.static import Static
+from servesim.results.calibrated import spent_in
 from servesim.scenario import Scenario
 from servesim.screen.basis import basis, largest
 from servesim.screen.step import Step
@@ -27,9 +27,7 @@ def step_notes(scenario: Scenario, pool: Deployment, step: Step) -> Iterator[str
 
 def _coverage(step_time: StepTime, step: Step) -> Iterator[str]:
     """Yield the shares of the step's time that are calibrated, between, and outside, by operation."""
-    if not isinstance(step_time, FittedStepTime):
-        return
-    spent = shares(step_time.coverage.spent(_one(step_time, step)))
+    spent = shares(spent_in(step_time, _one(step_time, step)))
     operations = {name: each._asdict() for name, each in spent.items()}
     for kind in Spent._fields:
         if share := sum(each[kind] for each in operations.values()):
@@ -37,7 +35,7 @@ def _coverage(step_time: StepTime, step: Step) -> Iterator[str]:
             yield ": ".join(filter(None, (told, largest(operations, kind))))
 
 
-def _one(step_time: FittedStepTime, step: Step) -> Steps:
+def _one(step_time: StepTime, step: Step) -> Steps:
     """Return a single step as the log of a run tells steps."""
     prefilled = sum(new for new, _ in step.chunks)
     read = step.context + sum(new + cached for new, cached in step.chunks)
@@ -59,9 +57,11 @@ def _beyond_the_scheduler(scenario: Scenario, step: Step) -> Iterator[str]:
     if step.rows > sequences:
         limit = "batch_size" if static else "max_num_seqs"
         yield f"the scheduler never forms this step: {step.rows:,} sequences, {limit} is {sequences:,}"
-    if not static and step.tokens > tokens:
+    drafted = scenario.speculation.num_speculative_tokens if scenario.speculation else 0
+    new = step.tokens + drafted * step.sequences
+    if not static and new > tokens:
         limit = f"max_num_batched_tokens is {tokens:,}"
-        yield f"the scheduler never forms this step: {step.tokens:,} new tokens, {limit}"
+        yield f"the scheduler never forms this step: {new:,} new tokens, {limit}"
 
 
 def _beyond_the_memory(pool: Deployment, step: Step) -> Iterator[str]:

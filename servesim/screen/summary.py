@@ -16,6 +16,7 @@ from servesim.screen.dialect import dialect, dialect_definitions, dialect_title
 from servesim.screen.figures import counted, dollars, number, percent, typed
 from servesim.screen.hardware import cluster, gpus, prices
 from servesim.screen.notes import notes
+from servesim.screen.patience import retried, terms
 from servesim.screen.tiers import kv_tiers, swapped
 from servesim.screen.words import energy, formats, goodput, memory_table
 
@@ -26,7 +27,7 @@ _LATENCIES = (
     ("ITL (ms)", "itl_s", 1e3),
     ("E2E (s)", "e2e_s", 1.0),
 )
-_CLIENT_QUEUE = ("client queue (s)", "client_queue_s", 1.0)
+_HELD = (("client queue (s)", "client_queue_s", 1.0), ("E2E from due (s)", "user_e2e_s", 1.0))
 _RATES = (
     ("requests/s", "requests_per_s"),
     ("input tokens/s", "input_tokens_per_s"),
@@ -76,6 +77,8 @@ def _sections(
     yield "Model", formats(scenario)
     yield "Cluster", cluster(scenario, summary["transfer"])
     yield "Scheduler", _scheduler(scenario)
+    if summary.get("speculation"):
+        yield "Speculation", _speculation(summary["speculation"])
     yield "Traffic", _traffic(summary)
     yield "Memory", _memory(summary)
     if section := summary["offload"]:
@@ -112,7 +115,8 @@ def _sections(
 
 
 def _scheduler(scenario: Mapping[str, Any]) -> str:
-    hidden = {"kind", "offload", "block_size", "gpu_memory_utilization", "kv_cache_dtype", "max_model_len"}
+    hidden = {"kind", "offload", "speculation", "block_size", "gpu_memory_utilization", "kv_cache_dtype"}
+    hidden.add("max_model_len")
     if scenario["scheduler"].get("preemption_mode") != "swap":
         hidden |= {"preemption_mode", "swap_space", "pcie_efficiency"}
     keys = {key: value for key, value in scenario["scheduler"].items() if key not in hidden}
@@ -125,11 +129,19 @@ def _scheduler(scenario: Mapping[str, Any]) -> str:
     return f"{scenario['scheduler']['kind']}: {', '.join(shown)}"
 
 
+def _speculation(told: Mapping[str, Any]) -> str:
+    """Tell how much was drafted, and what came of it."""
+    kind, drafted = told["kind"].replace("_", " "), told["num_speculative_tokens"]
+    got, expected = number(told["mean_accepted_length"]), number(told["expected_length"])
+    accepted = f"{percent(told['accepted_share'])} of {told['draft_tokens']:,} drafted tokens accepted"
+    emitted = f"{got} emitted per step ({expected} by its rates)"
+    return f"{kind}, {counted(drafted, 'token')} a step: {emitted}; {accepted}"
+
+
 def _traffic(summary: Mapping[str, Any]) -> str:
     """Tell what was asked, whatever became of it."""
     traffic, workload = summary["traffic"], summary["scenario"]["workload"]
-    most = summary["scenario"]["client"]["max_concurrency"]
-    limit = "" if most is None else f", {most:,} unanswered at the most"
+    limit = terms(summary["scenario"])
     # a rate that follows the answers is not offered
     users = "concurrency" in workload.get("arrivals", {}) or workload["kind"] == "sessions"
     rate = number(traffic["offered_per_s"])
@@ -182,7 +194,8 @@ def _accounting(accounting: Mapping[str, Any]) -> str:
     rest = " + ".join(f"{accounting[end]:,} {end.replace('_', ' ')}" for end in ends)
     state = "clean" if accounting["clean"] else "NOT CLEAN"
     sent, completed = f"{accounting['injected']:,} injected", f"{accounting['completed']:,} completed"
-    return f"{state}: {sent} = {completed} + {dropped:,} dropped + {rest}"
+    balance = f"{state}: {sent} = {completed} + {dropped:,} dropped + {rest}"
+    return f"{balance}\n{retried(accounting)}" if accounting["retries"] else balance
 
 
 def _sessions(sessions: Mapping[str, Any]) -> str:
@@ -214,7 +227,7 @@ def _prefix_cache(summary: Mapping[str, Any]) -> str:
 def _latency(latency: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     table = _columns("", "n", "mean", *_PERCENTILES, "max")
     held = (latency["client_queue_s"]["max"] or 0.0) > 0.0
-    for label, name, scale in (*_LATENCIES, _CLIENT_QUEUE) if held else _LATENCIES:
+    for label, name, scale in (*_LATENCIES, *_HELD) if held else _LATENCIES:
         row = latency[name]
         figures = (row[key] for key in ("mean", *_PERCENTILES, "max"))
         table.add_row(label, f"{row['n']:,}", *(number(value, scale) for value in figures))

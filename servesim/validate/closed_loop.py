@@ -189,6 +189,7 @@ def cycle_s(scenario: Scenario, point: Point) -> float:
         input_tokens=point.isl,
         output_tokens=point.osl,
         max_num_batched_tokens=max(tokens, users),
+        speculation=pool.speculation,
     )
     return state.tpot_s * point.osl
 

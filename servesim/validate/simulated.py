@@ -12,9 +12,11 @@ def observed(result: Result, source: str = "simulated") -> Measured:
     """Return what a client would have measured of a simulated run: every request, in order of its number.
 
     The numbers are the order of sending in the workload, so row i is request i of the measured run that was
-    replayed. Requests that did not complete have no latencies and are counted as failed.
+    replayed; retries are left out. Requests that did not complete have no latencies and are counted as
+    failed.
     """
-    rows = result.requests.sort_values("request_id", kind="stable")
+    first = result.requests["attempt"] == 0
+    rows = result.requests[first].sort_values("request_id", kind="stable")
     done = (rows["status"] == "completed").to_numpy(bool)
     ttft_s, e2e_s = (
         np.where(done, rows[name].to_numpy(float, na_value=np.nan), np.nan) for name in ("ttft_s", "e2e_s")

@@ -145,8 +145,6 @@ def test_a_rate_is_a_finite_positive_number(rate: str) -> None:
         ("cluster.enable_expert_parallel=true", "cluster.enable_expert_parallel"),
         ("cluster.expert_parallel_size=2", "cluster.expert_parallel_size"),
         ("model.moe_intermediate_size=2", "model.moe_intermediate_size"),
-        ("scheduler.num_speculative_tokens=2", "scheduler.num_speculative_tokens"),
-        ("speculative_config=x", "speculative_config"),
     ],
 )
 def test_what_comes_later_is_refused_in_a_clear_sentence(override: str, path: str) -> None:
@@ -161,6 +159,14 @@ def test_what_comes_later_is_refused_in_a_clear_sentence(override: str, path: st
         (["scheduler=static", "scheduler.max_num_seqs=8"], "batch_size"),
         (["scheduler=disaggregated", "cluster.replicas=4"], "cluster.prefill.replicas"),
         (["cluster.prefill.replicas=4"], "scheduler=disaggregated"),
+        (["scheduler.num_speculative_tokens=2"], "scheduler/speculation=ngram"),
+        (["speculative_config=x"], "scheduler/speculation=NAME"),
+        (["scheduler=static", "scheduler/speculation=ngram"], "one token at a time"),
+        (["scheduler/speculation=ngram", "scheduler.max_num_seqs=2000"], "scheduler.max_num_seqs=1638"),
+        (["scheduler/speculation=draft_model", "scheduler.speculation.model=qwen3-32b"], "128256"),
+        (["scheduler/speculation=mtp", "scheduler.speculation.acceptance=1.5"], "at most 1"),
+        (["scheduler/speculation=mtp", "scheduler/queue_order=fair"], "counts a token per step"),
+        (["scheduler/speculation=mtp", "scheduler.prefill_policy=decode_first"], "must be stall_free"),
         (["cluster.prefill.gpu=h200-sxm"], "not part of the configuration chosen here"),
         (["workload.arrivals.burstiness=2"], "workload/arrivals=gamma"),
         (["workload.arrivals=gamma"], "workload/arrivals=NAME"),

@@ -109,6 +109,15 @@ def test_fewer_bits_buy_most_where_bandwidth_binds(run: Run) -> None:
     assert gain["int4"] > tpot["bf16", 64] / tpot["int4", 64]
 
 
+def test_guessing_helps_one_user_and_hurts_many(run: Run) -> None:
+    table = run("speculation", f"{USERS}=1,256")
+    output = of(table, OUTPUT, "variant", USERS)
+    gain = {name: output[name, 1] / output["none", 1] for name in ("ngram", "8B draft", "eagle, 7 tokens")}
+    assert min(gain.values()) > 1.2
+    assert gain["eagle, 7 tokens"] == max(gain.values())
+    assert max(output["ngram", 256], output["8B draft", 256]) < output["none", 256] < output["eagle", 256]
+
+
 def test_memory_is_full_before_arithmetic_is(run: Run) -> None:
     table = run("kv_wall", "workload/lengths=long_context", f"{USERS}=16,64", "workload.requests=256")
     kv, compute = (of(table, f"utilisation.{name}", "variant", USERS) for name in ("kv_cache", "compute"))

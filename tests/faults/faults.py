@@ -40,6 +40,7 @@ STATIC = "servesim/engine/static.py"
 SPLIT = "servesim/engine/disaggregated.py"
 CLUSTER = "servesim/cluster/cluster.py"
 CLIENT = "servesim/cluster/client.py"
+PATIENCE = "servesim/cluster/patience.py"
 CONVERSATIONS = "servesim/cluster/conversations.py"
 
 FAULTS = (
@@ -84,8 +85,8 @@ FAULTS = (
     Fault(
         "the step that the horizon cuts is counted",
         LEAP,
-        "if self.end_of(steps) > time_s:\n                steps -= 1",
-        "",
+        "return steps if self.end_of(steps) <= time_s else steps - 1",
+        "return steps",
     ),
     # ---- the order of preemption
     Fault(
@@ -354,6 +355,43 @@ FAULTS = (
         "servesim/cluster/listener.py",
         "request.arrived_s = sent_s + self._api_time_s",
         "request.arrived_s = sent_s",
+    ),
+    # ---- clients that hang up
+    Fault(
+        "a request that was given up keeps its blocks",
+        ENGINE,
+        "        self.kv.leave(request, request.computed + tokens)\n",
+        "",
+    ),
+    Fault(
+        "who hangs up makes room only when the leap has ended",
+        ENGINE,
+        "return self._leap.cut(now) if self._leap.steps else now",
+        "return None if self._leap.steps else now",
+    ),
+    Fault(
+        "who hangs up stays in the queue",
+        ENGINE,
+        "            self.waiting.remove(request)\n",
+        "            pass\n",
+    ),
+    Fault(
+        "what lands is decoded, whether anybody waits for it or not",
+        CLUSTER,
+        "came = target.engine.land if request in self._open else target.engine.decline",
+        "came = target.engine.land",
+    ),
+    Fault(
+        "time-outs come a millisecond late",
+        PATIENCE,
+        "self._limit_s = limit_s",
+        "self._limit_s = limit_s + 1e-3",
+    ),
+    Fault(
+        "nobody hears that the last attempt has failed",
+        PATIENCE,
+        "elif self.on_leave is not None:",
+        "elif self.on_leave is not None and not failed:",
     ),
     Fault(
         "a turn is sent the wait of the turn before it after the answer",

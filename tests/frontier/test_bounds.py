@@ -17,6 +17,7 @@ KINDS = {
     "continuous": (["scheduler=continuous"], ["cluster"]),
     "tight": (["scheduler.max_num_batched_tokens=700", "scheduler.max_num_seqs=24"], ["cluster"]),
     "little KV": (["scheduler.num_gpu_blocks_override=900"], ["cluster"]),
+    "drafting": (["scheduler/speculation=eagle", "scheduler.speculation.acceptance=0.95"], ["cluster"]),
     "disaggregated": (["scheduler=disaggregated"], ["cluster.prefill", "cluster.decode"]),
     "handed over": (
         ["scheduler=disaggregated", "scheduler.first_token=prefill", "cluster.transfer.link=nic"],

@@ -22,7 +22,8 @@ def held_blocks(engine: Any, requests: Iterable[Request]) -> int:
         kept = [request for request in requests if _leaving(request, engine)]
         held += sum(ceil(request.input_tokens / engine.kv.block_size) for request in kept)
     if isinstance(engine, TieredEngine):
-        held += sum(request.blocks for request in (*engine.loading, *engine.landed))
+        in_vain = [request for request in engine._given_up if request not in engine.running]
+        held += sum(request.blocks for request in (*engine.loading, *engine.landed, *in_vain))
     if isinstance(engine, DecodeEngine):
         held += sum(request.blocks for request in requests if _arriving(request, engine))
     return held

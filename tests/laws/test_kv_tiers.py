@@ -18,7 +18,7 @@ from tests.costs import AffineStepTime
 from tests.engine.test_mooncake_hits import TOKENS, origin, trace
 from tests.laws.holdings import held_blocks, shared_blocks
 from tests.laws.test_prefix_caching import same
-from tests.oracle.cases import IN_ORDER, SHARING
+from tests.oracle.cases import HANGING_UP, IN_ORDER, SHARING, SPECULATING
 from tests.oracle.leap import service_of
 from tests.serving import Run, Sent, Service
 
@@ -31,9 +31,11 @@ STEP_TIME = AffineStepTime(step_s=0.01, prefill_token_s=2e-5, cached_token_s=1e-
 def drawn(seed: int, offload: Offload | None) -> tuple[Service, tuple[Sent, ...]]:
     """Return a service of requests that share blocks and the requests, with prefix caching and tiers.
 
-    Every other one has another order of its queue.
+    Some have another order of the queue, clients that hang up, or drafts.
     """
-    case = (SHARING["continuous"], IN_ORDER["sharing"])[seed % 2](Random(seed))
+    speculating = SPECULATING["continuous, shared prompts"]
+    kinds = SHARING["continuous"], IN_ORDER["sharing"], HANGING_UP["continuous"], speculating
+    case = kinds[seed % 4](Random(seed))
     service = service_of(case)
     scheduler = replace(service.scheduler, enable_prefix_caching=True, offload=offload)
     return replace(service, scheduler=scheduler), case.requests
@@ -108,13 +110,14 @@ def test_every_block_is_free_or_held_and_no_tier_is_fuller_than_full() -> None:
         for _ in run.instants():
             for engine in run.engines:
                 assert engine.kv.free >= 0
-                held = held_blocks(engine, run.seen) - shared_blocks(engine)
-                assert engine.kv.free + held == engine.kv.blocks
+                if not service.scheduler.speculation:  # which takes blocks ahead
+                    held = held_blocks(engine, run.seen) - shared_blocks(engine)
+                    assert engine.kv.free + held == engine.kv.blocks
                 assert all(shelf.tier.used <= shelf.tier.blocks for shelf in engine.tiers.shelves)
         assert not run.cluster.unfinished
         assert all(engine.kv.free == engine.kv.blocks for engine in run.engines)
         loaded += sum(row["loaded_tokens"] for row in run.completed)
-    assert loaded > 3000
+    assert loaded > 2000
 
 
 def test_leaps_are_what_single_steps_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from math import ceil, inf
 from random import Random
 from typing import Any, Literal, TypeVar
 
+from servesim.cost.speculation import Heads, Ngram
 from servesim.engine.queue_order.fair import Fair
 from servesim.engine.queue_order.keyed import EarliestDeadline, ShortestFirst
 from servesim.engine.queue_order.order import QueueOrder
@@ -280,6 +281,28 @@ def with_client(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
     return drawn
 
 
+def hanging_up(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
+    """Return the drawing of the same cases with clients that hang up on a good part of their requests."""
+
+    def drawn(random: Random) -> Case:
+        case = draw(random)
+        sending = case.sending
+        if random.random() < 0.5:
+            sending = replace(draw_sending(random, 0.05), origins=sending.origins)
+        case = replace(case, sending=sending)
+        lasted_s = sorted(job.finished_s - job.sent_s for job in case.simulate().finished) or [1.0]
+        limits_s = [random.choice(lasted_s) * random.choice((0.1, 0.4, 0.7, 0.95)) for _ in range(2)]
+        which = random.choice((1, 2, 3))
+        timeout_s, ttft_timeout_s = (
+            max(limit_s, sending.api_time_s + 1e-3) if which & bit else inf
+            for limit_s, bit in zip(limits_s, (1, 2), strict=True)
+        )
+        sending = replace(sending, timeout_s=timeout_s, ttft_timeout_s=ttft_timeout_s)
+        return replace(case, sending=sending)
+
+    return drawn
+
+
 def draw_origins(random: Random, requests: tuple[Sent, ...]) -> tuple[Origin, ...]:
     """Draw what prompts have in common: system prompts and conversations, or blocks of a trace."""
     origins = _conversations if random.random() < 0.6 else _branches
@@ -334,16 +357,19 @@ def _shifted(random: Random, requests: tuple[Sent, ...]) -> tuple[Sent, ...]:
     return tuple((sent_s, random.choice(few), outputs) for sent_s, _, outputs in requests)
 
 
-def with_swapping(draw: Callable[[Random], AnyCase]) -> Callable[[Random], AnyCase]:
-    """Return the drawing of the same cases with host memory, ample, tight or none, for who is preempted."""
+def with_speculation(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
+    """Return the drawing of the same cases with drafts: short and long, mostly right and mostly wrong."""
 
-    def drawn(random: Random) -> AnyCase:
+    def drawn(random: Random) -> Case:
         case = draw(random)
-        fewest = min(case.capacities)
-        step_s = random.choice((0.0, 1e-3, 0.1))
-        case.limits["swap_blocks"] = random.choice((0, 1, fewest // 4, fewest // 2, fewest, 100 * fewest))
-        case.limits["swap_block_s"] = step_s * random.uniform(0.1, 1.0)
-        return case
+        drafted = random.choice((1, 1, 2, 4, 9))
+        kind = random.choice((Ngram, Heads))
+        rate = random.choice((0.0, 0.3, 0.7, 0.7, 1.0))
+        case.limits["speculation"] = kind(num_speculative_tokens=drafted, acceptance=rate)
+        case.limits["max_num_seqs"] = min(case.limits["max_num_seqs"], 16)
+        needed = case.limits["max_num_seqs"] * (1 + drafted)
+        case.limits["max_num_batched_tokens"] = max(case.limits["max_num_batched_tokens"], needed)
+        return onto_boundaries(random, case)
 
     return drawn
 
@@ -352,6 +378,7 @@ SHARING = {kind: with_origins(DRAWS[kind]) for kind in ("continuous", "disaggreg
 
 WITH_CLIENT = {kind: with_client(draw) for kind, draw in DRAWS.items()}
 
+HANGING_UP = {kind: hanging_up(SHARING.get(kind, draw)) for kind, draw in DRAWS.items()}
 
 ORDERS: tuple[QueueOrder, ...] = (
     ShortestFirst(),
@@ -422,11 +449,47 @@ IN_PHASES = {
     "in order": in_phases(IN_ORDER["continuous"]),
 }
 
-SWAPPING: dict[str, Callable[[Random], Case]] = {
+SPECULATING = {
+    "continuous": with_speculation(draw_continuous),
+    "continuous, shared prompts": with_speculation(SHARING["continuous"]),
+    "disaggregated": with_speculation(draw_disaggregated),
+    "in order": with_speculation(in_order(draw_continuous, ORDERS[:5])),
+    "thrown out": with_speculation(IN_ORDER["thrown out"]),
+}
+
+#: Queue orders and prefill policies beside clients that hang up.
+HANGING_UP_IN_ORDER = {
+    "drafts": hanging_up(SPECULATING["continuous, shared prompts"]),
+    "drafts, two pools": hanging_up(SPECULATING["disaggregated"]),
+    "in order": hanging_up(IN_ORDER["sharing"]),
+    "thrown out": hanging_up(IN_ORDER["thrown out, sharing"]),
+    "in phases": hanging_up(IN_PHASES["in order"]),
+}
+
+
+def with_swapping(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
+    """Return the drawing of the same cases with host memory, ample, tight or none, for who is preempted."""
+
+    def drawn(random: Random) -> Case:
+        case = draw(random)
+        fewest = min(case.capacities)
+        step_s = random.choice((0.0, 1e-3, 0.1))
+        case.limits["swap_blocks"] = random.choice((0, 1, fewest // 4, fewest // 2, fewest, 100 * fewest))
+        case.limits["swap_block_s"] = step_s * random.uniform(0.1, 1.0)
+        return case
+
+    return drawn
+
+
+SWAPPING = {
     "continuous": with_swapping(draw_continuous),
     "disaggregated": with_swapping(draw_disaggregated),
     "sharing": with_swapping(SHARING["continuous"]),
     "in order": with_swapping(IN_ORDER["continuous"]),
     "thrown out": with_swapping(IN_ORDER["thrown out, sharing"]),
     "in phases": with_swapping(IN_PHASES["sharing"]),
+    "drafts": with_swapping(SPECULATING["continuous, shared prompts"]),
+    "drafts, two pools": with_swapping(SPECULATING["disaggregated"]),
+    "hanging up": with_swapping(HANGING_UP["continuous"]),
+    "hanging up, two pools": with_swapping(HANGING_UP["disaggregated"]),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 
 from servesim.workload.origin import ANYWHERE, Origin
 from tests.oracle.job import Job
@@ -30,6 +31,8 @@ class Sending:
     users: int | None = None
     ramp_up_s: float = 0.0
     think_time_s: float = 0.0
+    timeout_s: float = inf
+    ttft_timeout_s: float = inf
     origins: tuple[Origin, ...] = ()
     """Where the requests come from; those without one come from anywhere."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from functools import partial
+from math import inf, isnan
 from typing import Any, Literal
 
 from tests.costs import AffineStepTime
@@ -27,6 +28,8 @@ class Run:
     finished: list[Job] = field(default_factory=list)
     """In the order of finishing."""
     dropped: list[Job] = field(default_factory=list)
+    hung_up: list[Job] = field(default_factory=list)
+    """In the order of being given up."""
     on_the_way: list[Job] = field(default_factory=list)
     """Sent, and not arrived by the horizon."""
     steps: list[Step] = field(default_factory=list)
@@ -75,9 +78,17 @@ class Cluster:
         return self.run
 
     def send(
-        self, requests: Sequence[Sent], sending: Sending, max_model_len: int, choose: Callable[[], Any]
+        self,
+        requests: Sequence[Sent],
+        sending: Sending,
+        max_model_len: int,
+        choose: Callable[[], Any],
+        give_up: Callable[[Job, float], None],
     ) -> None:
-        """Send the requests to the replicas that ``choose`` names; prompts that are too long are dropped."""
+        """Send the requests to the replicas that ``choose`` names; prompts that are too long are dropped.
+
+        Let ``give_up`` take those out whose clients have waited long enough.
+        """
 
         def deliver(job: Job, now: float) -> None:
             if job.input_tokens >= max_model_len:
@@ -86,7 +97,19 @@ class Cluster:
                 return
             self.run.taken.append(job)
             job.output_tokens = min(job.output_tokens, max_model_len - job.input_tokens)
+            for limit_s, is_met in ((sending.timeout_s, ended), (sending.ttft_timeout_s, begun)):
+                due_s = job.sent_s + limit_s
+                if limit_s < inf:
+                    act = partial(time_out, job, due_s, is_met)
+                    self.at(due_s + EARLY_S, act)
             choose().arrive(job, max(now, job.arrived_s))
+
+        def time_out(job: Job, due_s: float, is_met: Callable[[Job], bool]) -> None:
+            if not is_met(job):
+                job.hung_up_s = due_s
+                self.run.hung_up.append(job)
+                give_up(job, due_s + EARLY_S)
+                self.client.answered(job, due_s + EARLY_S)
 
         self.client = Client(sending, self.at, deliver)
         self.client.start(requests)
@@ -96,6 +119,16 @@ class Cluster:
         if replica.computing:
             begun_s, end_s = replica.steps[-1].start_s, replica.boundary_s
             self.run.ties += min(abs(begun_s - now), abs(end_s - now)) < TIE_S
+
+
+def ended(job: Job) -> bool:
+    """Return whether nobody waits for a request any more."""
+    return job.given_up or not isnan(job.finished_s)
+
+
+def begun(job: Job) -> bool:
+    """Return whether nobody waits for the first token of a request any more."""
+    return ended(job) or job.generated > 0
 
 
 class Router:
@@ -144,7 +177,13 @@ def serve(
 
     pool = [kind(index, step_time, on_finish, **limits) for index in range(replicas)]
     router = Router(pool, rule)
-    cluster.send(requests, sending, max_model_len, router.choose)
+
+    def give_up(job: Job, now: float) -> None:
+        cluster.note_tie(pool[job.replica], now)
+        router.left(job.replica)
+        pool[job.replica].give_up(job, now)
+
+    cluster.send(requests, sending, max_model_len, router.choose, give_up)
     return cluster.simulate(pool, horizon_s)
 
 
@@ -188,7 +227,29 @@ def serve_disaggregated(
 
     def offer(job: Job, replica: Decode, now: float) -> None:
         cluster.note_tie(replica, now)
-        replica.arrive(job, now)
+        if job.given_up:
+            release(job, now)
+        else:
+            replica.arrive(job, now)
+
+    def release(job: Job, now: float) -> None:
+        source = prefill_pool[job.prefill_replica]
+        cluster.note_tie(source, now)
+        source.release(job, now)
+        prefill_router.left(source.index)
+
+    def give_up(job: Job, now: float) -> None:
+        if job.replica == -1:
+            cluster.note_tie(prefill_pool[job.prefill_replica], now)
+            prefill_router.left(job.prefill_replica)
+            prefill_pool[job.prefill_replica].give_up(job, now)
+            return
+        replica = decode_pool[job.replica - prefill_replicas]
+        cluster.note_tie(replica, now)
+        if job in replica.incoming:
+            release(job, now)
+        decode_router.left(job.replica)
+        replica.give_up(job, now)
 
     def start_transfer(job: Job, now: float) -> None:
         job.decode_queue_s += now - job.prefilled_s
@@ -198,18 +259,19 @@ def serve_disaggregated(
         if sending.origins:  # blocks that others can find leave in an order that matters
             cluster.run.ties += any(other != job.replica and now - then < TIE_S for then, other in landed)
             landed.append((now, job.replica))
-        job.transfer_s = transfer_s
-        job.landed_s = now
-        source = prefill_pool[job.prefill_replica]
-        cluster.note_tie(source, now)
-        source.release(job, now)
-        prefill_router.left(source.index)
+        if not job.given_up:
+            job.transfer_s = transfer_s
+            job.landed_s = now
+        release(job, now)
         cluster.at(now + EARLY_S, lambda: land(job, now + EARLY_S))
 
     def land(job: Job, now: float) -> None:
         replica = decode_pool[job.replica - prefill_replicas]
         cluster.note_tie(replica, now)
-        replica.land(job, now)
+        if job.given_up:
+            replica.decline(job, now)
+        else:
+            replica.land(job, now)
 
     prefill_pool = [
         Prefill(
@@ -235,5 +297,5 @@ def serve_disaggregated(
         for index in range(decode_replicas)
     ]
     prefill_router, decode_router = Router(prefill_pool, rule), Router(decode_pool, rule)
-    cluster.send(requests, sending, max_model_len, prefill_router.choose)
+    cluster.send(requests, sending, max_model_len, prefill_router.choose, give_up)
     return cluster.simulate([*prefill_pool, *decode_pool], horizon_s)

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import ceil, inf, isnan
 
+from servesim.cost.speculation import Speculation
 from servesim.engine.continuous import PrefillPolicy
 from servesim.engine.queue_order.order import Fcfs, QueueOrder
+from servesim.engine.token_draws import TokenDraws
+from servesim.streams import Streams
 from tests.costs import AffineStepTime
-from tests.oracle.job import Job
+from tests.oracle.job import Draft, Job
 from tests.oracle.orders import order_of
 from tests.oracle.pool import Content, Pool
 from tests.oracle.step import Step, chunk_pairs
 
 FCFS = Fcfs()
+
+
+@cache
+def _draws(rates: tuple[float, ...]) -> TokenDraws:
+    return TokenDraws(rates, Streams(0).stream("speculation"))
+
+
+def steps_of(rates: tuple[float, ...], number: int, tokens: int) -> int:
+    """Return the steps in which a request gets so many tokens: all that both have in common."""
+    return _draws(rates).steps(number, tokens)
 
 
 class Continuous:
@@ -36,6 +50,7 @@ class Continuous:
         enable_prefix_caching: bool = True,
         queue_order: QueueOrder = FCFS,
         prefill_policy: PrefillPolicy = "stall_free",
+        speculation: Speculation | None = None,
         swap_blocks: int = 0,
         swap_block_s: float = 0.0,
     ) -> None:
@@ -48,6 +63,7 @@ class Continuous:
         self.max_num_batched_tokens = max_num_batched_tokens
         self.enable_chunked_prefill = enable_chunked_prefill
         self.enable_prefix_caching = enable_prefix_caching
+        self.speculation = speculation
         self.swap_blocks = swap_blocks
         """KV blocks that the host has room for; a copy of one lasts ``swap_block_s``."""
         self.swap_block_s = swap_block_s
@@ -67,6 +83,8 @@ class Continuous:
         self.waiting: list[Job] = []
         self.running: list[Job] = []
         self.scheduled: list[tuple[Job, int]] = []
+        self.leaving: list[Job] = []
+        """Those given up during the step under way, whose blocks are freed when it ends."""
         self.steps: list[Step] = []
         self.preempted = 0
         """Preemptions since the last step began."""
@@ -106,11 +124,45 @@ class Continuous:
 
     def end_step(self, now: float) -> None:
         """Every scheduled request has computed its tokens; who reached its target emits one."""
+        for job in self.leaving:
+            self.let_go(job, now)
+        self.leaving = []
         for job, tokens in self.scheduled:
+            if job.given_up:
+                continue
+            if job.draft is not None:
+                self.verified(job, job.draft, now)
+                continue
             job.computed += tokens
             if job.computed == self.target(job):
                 self.reached_target(job, now)
         self.scheduled = []
+
+    def let_go(self, job: Job, now: float) -> None:
+        """End a request that was given up in the step that ends, and free its blocks."""
+        if job in self.running:
+            if job.draft is None:
+                job.computed += dict(self.scheduled).get(job, 0)
+            elif job in dict(self.scheduled):
+                job.draft.done += 1
+                job.computed = job.draft.whole
+            if job.streaming and job in dict(self.scheduled):
+                job.unheard.append(now)
+                self.order.decoded(job)
+            self.running.remove(job)
+            self.fill(job)
+        self.pool.give_back(job.blocks)
+        self.forget_own(job)
+        job.blocks = []
+
+    def give_up(self, job: Job, now: float) -> None:
+        """Take a waiting request out of the queue; a running one stays to the end of the step under way."""
+        if job in self.running:
+            self.leaving.append(job)
+        if job in self.waiting:
+            self.waiting.remove(job)
+            self.order.gone(job, self.waiting)
+            self.wake(now)
 
     def target(self, job: Job) -> int:
         """Return the tokens to compute before the next one is emitted."""
@@ -124,6 +176,21 @@ class Continuous:
         if isnan(job.prefilled_s):
             job.end_prefill(now)
         if job.generated == job.output_tokens:
+            self.running.remove(job)
+            self.finish(job, now)
+        elif self.speculation is not None:
+            steps = steps_of(self.speculation.rates, job.id, job.output_tokens - 1)
+            tokens = job.output_tokens - job.generated
+            job.draft = Draft(job.computed, tokens, ceil(tokens * steps / (job.output_tokens - 1)))
+
+    def verified(self, job: Job, draft: Draft, now: float) -> None:
+        """A draft has been verified: what is accepted leaves in one piece."""
+        draft.done += 1
+        accepted = draft.whole - job.computed
+        job.computed = draft.whole
+        job.emit(now, accepted)
+        if draft.done == draft.steps:
+            assert job.generated == job.output_tokens
             self.running.remove(job)
             self.finish(job, now)
 
@@ -179,13 +246,17 @@ class Continuous:
         for job in jobs:
             if self.budget == 0 or job not in self.running:
                 break
-            tokens = min(self.target(job) - job.computed, self.budget)
+            tokens = min(self.wanted(job), self.budget)
             while job in self.running and self.blocks_needed(job, tokens) > self.free:
                 self.preempt(self.order.victim(self.running), now)
                 preempted = True
             if job in self.running:
                 self.take(job, tokens, now)
         return preempted
+
+    def wanted(self, job: Job) -> int:
+        """Return the tokens that a running request would compute, had the step room for all."""
+        return self.target(job) - job.computed if job.draft is None else self.queries
 
     def make_way(self, now: float) -> None:
         """Throw out who is of a worse class than the head of the queue, as long as that does not fit."""
@@ -207,7 +278,7 @@ class Continuous:
         missing = self.target(job) - computed
         budget = self.max_num_batched_tokens
         for other in self.running:
-            budget -= min(self.target(other) - other.computed, budget)
+            budget -= min(self.wanted(other), budget)
         if budget == 0 or len(self.running) >= self.max_num_seqs:
             return False
         if missing > budget and not self.enable_chunked_prefill:
@@ -230,7 +301,7 @@ class Continuous:
         """Return the blocks that the running requests need for a step of them."""
         budget, blocks = self.max_num_batched_tokens, 0
         for job in self.running:
-            tokens = min(self.target(job) - job.computed, budget)
+            tokens = min(self.wanted(job), budget)
             budget -= tokens
             blocks += self.blocks_needed(job, tokens)
         return blocks
@@ -309,8 +380,20 @@ class Continuous:
         return blocks + self.pool.idle(cached) <= self.free
 
     def blocks_needed(self, job: Job, tokens: int) -> int:
-        """Return the blocks still to allocate before ``job`` can compute ``tokens`` more."""
-        return ceil((job.computed + tokens) / self.block_size) - len(job.blocks)
+        """Return the blocks still to allocate before ``job`` can compute ``tokens`` more.
+
+        A draft has room for all its slots, but not for more than the request comes to in the end.
+        """
+        reach = job.computed + tokens
+        if job.draft is not None and self.speculation is not None:
+            last = job.input_tokens + job.output_tokens - 1
+            reach = min(job.computed + self.speculation.slots, last)
+        return ceil(reach / self.block_size) - len(job.blocks)
+
+    @property
+    def queries(self) -> int:
+        """Tokens that a decode has in a step."""
+        return 1 if self.speculation is None else 1 + self.speculation.num_speculative_tokens
 
     def take(self, job: Job, tokens: int, now: float) -> None:
         """Allocate the blocks of ``tokens`` more tokens of ``job`` and make them part of the step."""
@@ -334,7 +417,8 @@ class Continuous:
         """Return how long the scheduled step takes, and write it down."""
         decodes = [job for job, _ in self.scheduled if job.streaming]
         chunks = [(tokens, job.computed) for job, tokens in self.scheduled if not job.streaming]
-        decode_context = sum(job.computed + 1 for job in decodes)
+        decode_context = sum(1 + (job.draft.exact if job.draft else job.computed) for job in decodes)
+        read = decode_context + (self.queries - 1) * len(decodes)
         duration_s = self.step_time.mixed(len(decodes), decode_context, chunks)
         duration_s += self.copied * self.swap_block_s
         self.copied = 0
@@ -345,11 +429,12 @@ class Continuous:
             sequences=len(self.scheduled),
             decodes=len(decodes),
             prefill_tokens=sum(new for new, _ in chunks),
-            context=decode_context + sum(new + cached for new, cached in chunks),
-            pairs=decode_context + sum(chunk_pairs(new, cached) for new, cached in chunks),
+            context=read + sum(new + cached for new, cached in chunks),
+            pairs=self.queries * read + sum(chunk_pairs(new, cached) for new, cached in chunks),
             kv_blocks=self.kv_blocks - self.free,
             waiting=self.queue_length(),
             preempted=self.preempted,
+            emitted=sum(job.draft.tokens / job.draft.steps if job.draft else 1 for job in decodes),
         )
         self.steps.append(step)
         self.preempted = 0

@@ -84,6 +84,24 @@ class Decode(Continuous):
         self.landed.append(job)
         self.wake(at)
 
+    def give_up(self, job: Job, now: float) -> None:
+        """Take a request out of any queue here; one whose KV is not here yet stays until it is."""
+        super().give_up(job, now)
+        if job in self.incoming:
+            self.incoming.remove(job)
+            self.wake(now)
+        if job in self.landed:
+            self.landed.remove(job)
+            self.decline(job, now)
+
+    def decline(self, job: Job, now: float) -> None:
+        """Free the room of a request that nobody waits for, when the step under way has ended."""
+        if self.computing:
+            self.leaving.append(job)
+        else:
+            self.let_go(job, now)
+            self.wake(now)
+
     def admit(self, budget: int, now: float) -> None:
         """Admit who has landed, then who was preempted here; then let transfers start while there is room."""
         while self.landed and budget > 0 and len(self.running) < self.max_num_seqs:

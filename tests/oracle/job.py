@@ -10,6 +10,28 @@ from servesim.workload.origin import ANYWHERE, Origin
 from tests.oracle.pool import Content
 
 
+@dataclass
+class Draft:
+    """What a sequence that decodes speculatively still gets: ``tokens`` in ``steps``, spread evenly."""
+
+    computed: int
+    """Tokens whose KV was there at first."""
+    tokens: int
+    steps: int
+    done: int = 0
+    """Steps behind it."""
+
+    @property
+    def whole(self) -> int:
+        """Tokens whose KV is there now."""
+        return self.computed + self.done * self.tokens // self.steps
+
+    @property
+    def exact(self) -> float:
+        """The same, fractions included."""
+        return self.computed + self.done * self.tokens / self.steps
+
+
 @dataclass(eq=False)
 class Job:
     """A request with the moments of its life; ``nan`` means "has not happened"."""
@@ -33,6 +55,9 @@ class Job:
     streaming: bool = False
     """Whether it has emitted a token since it was last admitted: its next step is a decode."""
 
+    draft: Draft | None = None
+    """How its tokens come, while it decodes speculatively."""
+
     replica: int = -1
     prefill_replica: int = -1
     preemptions: int = 0
@@ -40,6 +65,10 @@ class Job:
     scheduled_s: float = nan
     prefilled_s: float = nan
     finished_s: float = nan
+    hung_up_s: float = nan
+    """Until when its client has waited."""
+    unheard: list[float] = field(default_factory=list)
+    """When tokens were emitted that its client did not wait for."""
     paused_s: float | None = None
     """When it was preempted, or had its last token if it decoded; until it has recovered."""
     landed_s: float | None = None
@@ -50,6 +79,11 @@ class Job:
     preempted_s: float = 0.0
     transfer_s: float = 0.0
     decode_queue_s: float = 0.0
+
+    @property
+    def given_up(self) -> bool:
+        """Whether its client has hung up."""
+        return not isnan(self.hung_up_s)
 
     @property
     def own_key(self) -> tuple[str, int]:
@@ -80,6 +114,7 @@ class Job:
         self.blocks = []
         self.computed = 0
         self.streaming = False
+        self.draft = None
         self.preemptions += 1
 
     def resume(self, now: float) -> None:
@@ -93,9 +128,9 @@ class Job:
         self.prefilled_s = now
         self.prefill_s = now - self.scheduled_s - self.preempted_s
 
-    def emit(self, now: float) -> None:
-        """Emit one token."""
-        self.generated += 1
+    def emit(self, now: float, tokens: int = 1) -> None:
+        """Emit one token, or several in one piece."""
+        self.generated += tokens
         self.streaming = True
         self.token_times.append(now)
         self.resume(now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from servesim.cluster.disaggregated import Disaggregated
@@ -76,5 +77,12 @@ def _swapping(limits: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 def _client(case: Case) -> dict[str, Any]:
     sending = case.sending
     users = sending.users and ClosedLoop(sending.users, sending.ramp_up_s, sending.think_time_s)
-    client = Client(sending.max_concurrency, api_time_s=sending.api_time_s)
+    limits = sending.timeout_s, sending.ttft_timeout_s
+    timeout_s, ttft_timeout_s = (None if limit_s == inf else limit_s for limit_s in limits)
+    client = Client(
+        sending.max_concurrency,
+        api_time_s=sending.api_time_s,
+        timeout_s=timeout_s,
+        ttft_timeout_s=ttft_timeout_s,
+    )
     return {"client": client, "users": users, "origins": sending.origins}

@@ -28,6 +28,9 @@ class Order:
     def arrived(self, job: Job, waiting: Sequence[Job]) -> None:
         """Take note of an arrival, ``waiting`` being those who wait already."""
 
+    def gone(self, job: Job, waiting: Sequence[Job]) -> None:
+        """Take note that a waiting request was given up, ``waiting`` being those who still wait."""
+
     def admitted(self, job: Job) -> None:
         """Take note of an admission."""
 
@@ -87,6 +90,12 @@ class Counters(Order):
         tenant = job.origin.tenant
         if all(other.origin.tenant != tenant for other in waiting):
             self.returning.append(tenant)
+
+    def gone(self, job: Job, waiting: Sequence[Job]) -> None:
+        """Forget that a tenant has come back who has gone again."""
+        tenant = job.origin.tenant
+        if tenant in self.returning and all(other.origin.tenant != tenant for other in waiting):
+            self.returning.remove(tenant)
 
     def admitted(self, job: Job) -> None:
         """Charge a prompt and the token behind it."""

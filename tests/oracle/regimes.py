@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
+from math import isnan
 
 from tests.costs import AffineStepTime
 from tests.oracle.cases import Case, DisaggregatedCase
@@ -41,6 +42,7 @@ def _requests(case: Case, run: Run) -> Counter[str]:
             "outputs capped": sum(job.output_tokens < asked[job.id] for job in run.finished),
             "prompts dropped": len(run.dropped),
             "preemptions": sum(job.preemptions for job in run.finished),
+            "pieces of several tokens": sum(job.generated - len(job.token_times) for job in run.finished),
             "cached tokens": sum(job.cached_tokens for job in run.finished),
             "preempted before token 1": sum(
                 job.prefilled_s - job.scheduled_s - job.prefill_s > TIE_S for job in run.finished
@@ -82,6 +84,8 @@ def _limits(case: Case) -> Counter[str]:
     counts["a budget of one token"] += limits.get("max_num_batched_tokens") == 1
     counts["one sequence"] += limits.get("max_num_seqs") == 1
     counts["no prefix caching"] += not limits.get("enable_prefix_caching", True)
+    if speculation := limits.get("speculation"):
+        counts[f"{speculation.num_speculative_tokens} tokens drafted"] += 1
     counts["whole prompts only"] += not limits.get("enable_chunked_prefill", True)
     return counts
 
@@ -148,3 +152,17 @@ def _disaggregation(case: DisaggregatedCase, run: Run, prefill: list[list[Step]]
             "ties": int(run.ties > 0),
         }
     )
+
+
+def hanging_up_regimes(run: Run) -> Counter[str]:
+    """Return what requests were doing when their clients hung up."""
+    counts: Counter[str] = Counter()
+    for job in run.hung_up:
+        handed_over = -1 not in (job.prefill_replica, job.replica)
+        if isnan(job.scheduled_s):
+            counts["waiting"] += 1
+        elif handed_over and (job.landed_s is not None or not job.transfer_s):
+            counts["between the pools"] += 1
+        else:
+            counts["decoding" if job.generated else "prefilling"] += 1
+    return counts

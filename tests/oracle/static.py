@@ -63,6 +63,13 @@ class Static:
         if not self.batch:
             self.boundary_s = min(self.boundary_s, self.next_start(at))
 
+    def give_up(self, job: Job, now: float) -> None:
+        """Take a waiting request out of the queue; the row of a member is computed to the batch's end."""
+        if job in self.waiting:
+            self.waiting.remove(job)
+            if not self.batch:
+                self.boundary_s = self.next_start(now)
+
     def next_start(self, now: float) -> float:
         """Return when the next batch starts, as the queue stands."""
         if not self.waiting:
@@ -101,7 +108,10 @@ class Static:
         """Every member that has tokens left emits one."""
         self.steps_done += 1
         for job in self.batch:
-            if job.generated == job.output_tokens:
+            if self.steps_done > job.output_tokens:
+                continue
+            if job.given_up:
+                job.unheard.append(now)
                 continue
             job.emit(now)
             if job.generated == 1:
@@ -121,7 +131,7 @@ class Static:
             pairs = rows * chunk_pairs(prompt, 0)
             duration_s = self.step_time.mixed(0, 0, [(prompt, 0)] * rows)
         else:
-            decodes = sum(job.generated < job.output_tokens for job in self.batch)
+            decodes = sum(self.steps_done < job.output_tokens for job in self.batch)
             prefill_tokens = 0
             context = pairs = rows * (prompt + self.steps_done)
             duration_s = self.step_time.mixed(rows, context, [])
@@ -137,6 +147,7 @@ class Static:
             kv_blocks=self.blocks(self.batch),
             waiting=len(self.waiting),
             preempted=0,
+            emitted=0 if prefill_tokens else decodes,
         )
         self.steps.append(step)
         self.boundary_s = now + duration_s

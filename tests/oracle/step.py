@@ -16,15 +16,17 @@ class Step(NamedTuple):
     decodes: int
     """Sequences that get a further token one step after their last."""
     prefill_tokens: int
-    context: int
+    context: float
     """KV tokens read, the new ones included."""
-    pairs: int
+    pairs: float
     """Query-key pairs of attention: a chunk of q tokens behind p cached ones has q p + q (q + 1) / 2."""
     kv_blocks: int
     """Blocks held when the step begins."""
     waiting: int
     preempted: int
     """Requests preempted since the step before was put together."""
+    emitted: float
+    """Tokens that the decodes get, fractions of what is spread evenly included."""
 
 
 def chunk_pairs(new: int, cached: int) -> int:

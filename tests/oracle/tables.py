@@ -43,18 +43,20 @@ def read_step(line: str) -> Step:
     rows = scheduled.split()
     chunks = [tuple(map(int, row.split(":")[1].split("+"))) for row in rows if "+" in row]
     decodes = [int(row.strip("()").split(":")[1]) for row in rows if "+" not in row]
+    emitting = sum("+" not in row and "(" not in row for row in rows)
     return Step(
         replica=replica,
         start_s=float(start),
         duration_s=float(duration),
         sequences=len(rows),
-        decodes=sum("+" not in row and "(" not in row for row in rows),
+        decodes=emitting,
         prefill_tokens=sum(new for new, _ in chunks),
         context=sum(decodes) + sum(new + cached for new, cached in chunks),
         pairs=sum(decodes) + sum(new * cached + new * (new + 1) // 2 for new, cached in chunks),
         kv_blocks=int(blocks),
         waiting=int(waiting),
         preempted=int(preempted),
+        emitted=emitting,
     )
 
 

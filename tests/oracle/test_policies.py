@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.oracle.cases import IN_ORDER, IN_PHASES, Case
+from tests.oracle.cases import HANGING_UP_IN_ORDER, IN_ORDER, IN_PHASES, Case
 from tests.oracle.cluster import Run
 from tests.oracle.compare import assert_blocks_returned, assert_equal
 from tests.oracle.leap import leap
@@ -63,6 +63,13 @@ def test_prefill_policies(kind: str) -> None:
         reached["preemptions"] += sum(job.preemptions for job in run.finished)
         reached["stalled"] += sum(int(row["stalled"]) for row in leap(case).leaps)
     assert min(reached.values()) > 150, reached
+
+
+@pytest.mark.parametrize("kind", HANGING_UP_IN_ORDER)
+def test_clients_that_hang_up(kind: str) -> None:
+    """A fixed set of cases, in which requests are given up while they wait, stall or decode."""
+    hung_up = sum(len(hold_equal(HANGING_UP_IN_ORDER[kind](Random(seed))).hung_up) for seed in range(80))
+    assert hung_up > 100
 
 
 @pytest.mark.parametrize("draw", [*IN_ORDER.values(), IN_PHASES["in order"]])

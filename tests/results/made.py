@@ -87,6 +87,7 @@ def step(start_s: float, first_step_s: float, **fields: float) -> list[float]:
         "steps": 1,
         "sequences": 1,
         "decodes": 1,
+        "emitted": fields.get("decodes", 1),
     }
     assert set(fields) <= set(row)
     return list((row | fields).values())
@@ -123,6 +124,7 @@ def facts(injected: int, **known: Any) -> Facts:
     plain = {
         "warmup": 0,
         "held_due_s": (),
+        "retries_pending": 0,
         "not_sent": 0,
         "length_capped": 0,
         "zero_output_rows": 0,

@@ -28,7 +28,7 @@ def test_the_index_is_1_where_all_get_the_same_and_1_in_n_where_one_gets_all() -
 def test_service_over_time() -> None:
     """10 tokens when it is scheduled at 2 s, 2 at the first token at 4 s, then 2 each second until 8 s."""
     made = records([request(1.0, 4.0, 8.0, scheduled_s=2.0, input_tokens=10, output_tokens=5)])
-    service = Service.of(made, RUN, np.array([True]))
+    service = Service.of(made, RUN)
     moments_s = np.array([0.0, 1.9, 2.0, 3.9, 4.0, 5.0, 8.0, 10.0])
     assert service.by(moments_s).tolist() == [0, 0, 10, 10, 12, 14, 20, 20]
     assert service.waits(moments_s).tolist() == [False, True, *[False] * 6]
@@ -67,7 +67,7 @@ def test_where_all_hardly_ever_wait_the_run_is_compared() -> None:
 def test_who_is_dropped_does_not_wait_and_who_is_left_over_does() -> None:
     lost = waiting(0.0, request_id=3, status=DROPPED, reason=PROMPT_TOO_LONG, tenant=1, queue_s=nan)
     left = waiting(0.0, request_id=3, tenant=1, queue_s=nan)
-    services = (Service.of(records([row]), RUN, np.array([True])) for row in (lost, left))
+    services = (Service.of(records([row]), RUN) for row in (lost, left))
     waits = [bool(service.waits(np.array([5.0]))[0]) for service in services]
     assert waits == [False, True]
 

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from servesim.engine.log import NOBODY
 from servesim.results.gaps import steps_ended, token_gaps
 from servesim.results.window import Window
 from tests.results.made import gap, records, step
@@ -35,6 +36,16 @@ def test_a_window_keeps_the_gaps_that_end_in_it() -> None:
     assert gaps_of(made, Window(0.75, 1.625)) == [0.375, 0.375, 0.5, 0.5, 0.875]
     assert gaps_of(made, Window(0.75, 1.5)) == [0.375, 0.375, 0.875]
     assert gaps_of(made, Window(2.0, 3.0)) == []
+
+
+def test_who_has_waited_for_prompts_has_one_gap_of_its_own_for_it() -> None:
+    """Of three two had waited: 1 s since the last step. The first step of 0.25 s is the gap of the third."""
+    late = step(3.0, 0.25, steps=3, increment_s=0.125, decodes=3, sequences=3, stalled=2)
+    shared = [*gap(NOBODY, 3.25, 1.25)[:3], 2]
+    made = records([], [late], [shared])
+    assert gaps_of(made) == [0.25, *[0.375] * 3, *[0.5] * 3, 1.25, 1.25]
+    assert gaps_of(made, Window(2.0, 3.25)) == [0.25, 1.25, 1.25]
+    assert gaps_of(made, Window(3.25, 9.0)) == [*[0.375] * 3, *[0.5] * 3]
 
 
 @given(st.integers(0, 20), st.integers(1, 10), st.integers(0, 3), st.integers(1, 40), st.integers(0, 400))

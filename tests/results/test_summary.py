@@ -36,6 +36,7 @@ KEYS = [
     "breakdown_s",
     "throughput",
     "goodput",
+    "speculation",
     "utilisation",
     "memory",
     "transfer",
@@ -97,6 +98,7 @@ def test_latency_of_the_small_run(small: dict[str, Any]) -> None:
         "itl_s": (3, pytest.approx(0.625 / 3)),
         "e2e_s": (2, 0.8125),
         "client_queue_s": (2, 0.0),
+        "user_e2e_s": (2, 0.8125),
         "interactivity": (2, pytest.approx((4 + 1 / 0.1875) / 2)),
     }
     assert latency["itl_s"]["p25"] == pytest.approx(0.1875)
@@ -200,6 +202,10 @@ def test_accounting_of_the_small_run() -> None:
         "timed_out": 0,
         "running": 0,
         "queued": 0,
+        "retries": 0,
+        "retries_pending": 0,
+        "given_up": 0,
+        "success": 1.0,
         "client_queued": 0,
         "not_sent": 3,
         "length_capped": 1,

@@ -12,18 +12,18 @@ from servesim.check import ConfigError
 from servesim.results.gaps import token_gaps
 from servesim.results.statistics import describe_runs
 from servesim.results.token_times import TokenTimes
-from tests.oracle.cases import DRAWS, IN_PHASES
+from tests.oracle.cases import DRAWS, IN_PHASES, SPECULATING
 from tests.oracle.leap import leap
 from tests.results.made import gap, records, request, step
 from tests.results.tables import tables_of
 
 SEEDS = range(120)
-KINDS = {**DRAWS, "phases": IN_PHASES["plain"]}
+KINDS = {**DRAWS, "phases": IN_PHASES["plain"], "speculative": SPECULATING["continuous"]}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_gaps_and_token_times_are_those_of_the_oracle(kind: str) -> None:
-    """With preemption, chunked prefill, hand-overs of both kinds, padded batches, and several replicas."""
+    """With preemption, chunked prefill, hand-overs of both kinds, padded batches, replicas, drafts."""
     torn = 0
     for seed in SEEDS:
         case = KINDS[kind](Random(seed))

@@ -18,6 +18,9 @@ def test_what_a_reader_must_know_is_noted() -> None:
     assert "past the horizon, not sent" in screen("horizon_s=3")
     assert "of the steady part" in screen("steady=true")
     assert "whether they fit or not" in screen("ignore_capacity=true")
+    drafting = screen("scheduler/speculation=mtp")
+    assert "heads, 1 token a step: 1.8" in drafting
+    assert "how often drafts are right is taken as given" in drafting
     assert "3 rows out of order" in screen(trace=["3 rows out of order"])
 
 
@@ -110,3 +113,24 @@ def test_a_part_of_a_schedule_is_noted() -> None:
     assert hint in unwrapped(screen(*day, everything, "workload.duration_s=40", "horizon_s=39"))
     assert "period of" not in screen(*day, everything, "workload.duration_s=40")
     assert "period of" not in screen(*day, "workload.requests=200")
+
+
+def test_what_became_of_those_who_hung_up_or_were_turned_away_is_told() -> None:
+    printed = unwrapped(
+        screen(
+            "model=llama3.1-8b",
+            "cluster.tensor_parallel_size=1",
+            "scheduler.max_num_seqs=2",
+            "client.timeout_s=4",
+            "client.max_retries=1",
+            "admission=ttft_slo",
+            "admission.ttft_s=3",
+        )
+    )
+    assert "given up after 4 s, 2 attempts at the most, admission by ttft_slo" in printed
+    assert "of the injected are retries; of 30 requests" in printed
+    assert "requests timed out: 4 s for an answer" in printed
+    assert "dropped: the first token was predicted to come later than the limit (3 s)" in printed
+    assert "client queue (s)" in printed
+    reasons = {"queue_full": 1}
+    assert "1 request dropped: the queue of the replica was full" in noted(accounting__dropped=reasons)

@@ -203,3 +203,22 @@ def test_a_dialect_takes_the_place_of_the_plain_latencies_with_its_definitions()
 def test_the_plain_dialect_adds_nothing() -> None:
     assert "metrics" not in summary_of("metrics=vllm")
     assert screen("metrics=vllm") == screen()
+
+
+def test_tenants_and_classes_have_their_own_tables() -> None:
+    options = (
+        "workload.tenants.a.share=1",
+        "workload.tenants.b.share=3",
+        "workload.tenants.b.priority=1",
+        "scheduler/queue_order=fair",
+    )
+    printed, summary = screen(*options), summary_of(*options)
+    assert "queue_order=fair (input_weight=1.0, output_weight=2.0)" in unwrapped(printed)
+    tenant, best = summary["fairness"]["tenants"]["a"], summary["classes"]["0"]
+    assert row(printed, "            a  ")[:2] == [
+        str(tenant["requests"]),
+        number(tenant["ttft_s"]["mean"], 1e3),
+    ]
+    assert row(printed, "            0  ")[0] == str(best["requests"]) == str(tenant["requests"])
+    assert f"Jain's index {number(summary['fairness']['jain_index'])} of all that was asked for" in printed
+    assert not any(heading in screen() for heading in ("Tenants  ", "Classes  ", "queue_order"))

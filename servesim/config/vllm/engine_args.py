@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from servesim.config.hf.model import FILE
 from servesim.config.hf.model import KEY as HF_CONFIG
 from servesim.config.hf.quantisation import Unknown, method_weights
@@ -15,9 +13,13 @@ from servesim.config.layers import Layers
 from servesim.config.names import is_slip, nearest
 from servesim.config.vllm.arguments import KEY, Flag, Given, read_arguments
 from servesim.config.vllm.flags import OFF, OPERATIONAL, REFUSED, RULES, TIMED, default_steps, switch
-from servesim.config.vllm.models import known_model
+from servesim.config.vllm.models import known_model, option_of
+from servesim.config.vllm.speculation import speculation_of
 
-_READ_HERE = ("model", "hf_config_path", "quantization", "dtype", "data_parallel_size")
+_READ_HERE = (
+    "model", "hf_config_path", "quantization", "dtype", "data_parallel_size", "speculative_config"
+)  # fmt: skip
+_SPECULATION = "scheduler.speculation"
 _CACHING = "enable_prefix_caching"
 #: Dtypes of 16 bits, or left to the checkpoint: as they are modelled.
 _HALF = ("auto", "bfloat16", "float16", "half")
@@ -50,7 +52,8 @@ class EngineArgs:
         elif (folder / FILE).is_file():
             self._lay(HF_CONFIG, str(folder), name)
         elif known is not None:
-            for key, value in {**self._option(known.option), "weights_dtype": known.weights_dtype}.items():
+            option = option_of("model", known.option, self._folders)
+            for key, value in {**option, "weights_dtype": known.weights_dtype}.items():
                 self._layers.lay(f"model.{key}", value, f"{name.written} of {KEY}")
             self._set.append(f"model={known.option} with weights in {known.weights_dtype}")
         else:
@@ -68,6 +71,7 @@ class EngineArgs:
                 self._layers.problems.append(flag.problem(f"is no flag; did you mean --{close}?"))
         self._quantise()
         self._replicate()
+        self._speculate()
         self._layers.notes += [f"{KEY} {note}" for note in self._notes()]
 
     def _follow(self, flag: Flag) -> None:
@@ -125,6 +129,29 @@ class EngineArgs:
             self._lay("cluster.replicas", RULES["max_num_seqs"].read(flag.value), flag)
         except ValueError as error:
             self._layers.problems.append(flag.problem(str(error)))
+
+    def _speculate(self) -> None:
+        """Let drafts be verified as the flags say; keys beside them that were typed win."""
+        flag, scheduler = self._flags.get("speculative_config"), self._layers.values.get("scheduler")
+        if flag is None or _is_off(flag) or not isinstance(scheduler, Mapping):
+            return
+        if _SPECULATION.replace(".", "/") in self._layers.typed:
+            self._outdone.append(flag.written)
+            return
+        try:
+            said = speculation_of(flag.value, self._folders)
+        except ValueError as error:
+            self._layers.problems.append(flag.problem(str(error)))
+            return
+        typed = scheduler.get("speculation") or {}
+        self._layers.lay(_SPECULATION, {**said, **typed}, f"{flag.typed} of {KEY}")
+        told = {**said, **typed}
+        self._set.append(
+            f"scheduler.speculation to {told['kind']}, {told['num_speculative_tokens']} tokens a step"
+        )
+        self._layers.notes.append(
+            f"{KEY}: {flag.typed} says nothing of acceptance; here it is {told['acceptance']}"
+        )
 
     def _lay(self, key: str, value: Any, flag: Flag) -> None:
         laid = self._layers.lay(key, value, f"{flag.typed} of {KEY}")
@@ -188,11 +215,6 @@ class EngineArgs:
 
     def _is_known(self, name: str) -> bool:
         return name in RULES or name in REFUSED or name in TIMED | OPERATIONAL or name in _READ_HERE
-
-    def _option(self, name: str) -> dict[str, Any]:
-        """Return what the file of an option of the group ``model`` says."""
-        path = next(path for folder in self._folders if (path := folder / "model" / f"{name}.yaml").is_file())
-        return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
 
     def _model_name(self) -> Any:
         model = self._layers.values.get("model")

@@ -137,14 +137,13 @@ def default_steps(gpu: Mapping[str, Any]) -> Mapping[str, int]:
 _NOT_MODELLED = "{} not modelled in this version"
 _PIPELINE = _NOT_MODELLED.format("pipeline parallelism is")
 _CONTEXT = _NOT_MODELLED.format("context parallelism is")
-_DRAFTS = _NOT_MODELLED.format("speculative decoding is")
+_DRAFTS = 'is of an older vLLM: use --speculative-config \'{"method": ..., "num_speculative_tokens": ...}\''
 
 #: Flags that make another deployment of it: refused, unless their value says that they are off.
 REFUSED: Mapping[str, str] = {
     "pipeline_parallel_size": _PIPELINE,
     "decode_context_parallel_size": _CONTEXT,
     "prefill_context_parallel_size": _CONTEXT,
-    "speculative_config": _DRAFTS,
     "speculative_model": _DRAFTS,
     "num_speculative_tokens": _DRAFTS,
     "hf_overrides": "change the model: use model.hf_config=PATH and model.KEY=VALUE",

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
 
 #: By the name without owner and endings. Llama 3.3 70B has the shape of Llama 3.1 70B.
 _OPTIONS = {
@@ -36,3 +40,14 @@ def known_model(name: str) -> Known | None:
         return None
     dtype = "fp8" if match["fp8"] else "int4" if match["int4"] else "bf16"
     return Known(_OPTIONS[match["base"]], dtype)
+
+
+def option_of(group: str, name: str, folders: Sequence[Path]) -> dict[str, Any]:
+    """Return what the file of an option says, on top of the options of its group that it builds on."""
+    path = next(path for folder in folders if (path := folder / group / f"{name}.yaml").is_file())
+    said = dict(yaml.safe_load(path.read_text(encoding="utf-8")))
+    below: dict[str, Any] = {}
+    for base in said.pop("defaults", []):
+        if isinstance(base, str) and base != "_self_":
+            below |= option_of(group, base, folders)
+    return below | said

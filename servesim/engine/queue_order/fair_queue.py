@@ -66,7 +66,7 @@ class FairQueue:
         self._queued: dict[Account, None] = {}
         #: those of them that have come back and are to be lifted, in the order of coming
         self._returning: dict[Account, None] = {}
-        #: the tenant of the request that was the last to leave the queue
+        #: the tenant of the request that was admitted last
         self._last: Account | None = None
         self._length = self._arrivals = self._returns = 0
 
@@ -103,6 +103,7 @@ class FairQueue:
         account = self._next()
         _, request = account.waiting.popleft()
         self._leave(account)
+        self._last = account
         if not request.preemptions:
             account.input_tokens += request.input_tokens
         account.emitted += 1
@@ -166,7 +167,6 @@ class FairQueue:
     def _leave(self, account: Account) -> None:
         """Take note that a request of a tenant has left the queue."""
         self._length -= 1
-        self._last = account
         if not account.waiting:
             del self._queued[account]
             self._returning.pop(account, None)
@@ -189,10 +189,11 @@ class FairDecodes(Decodes):
         super().join(request)
         self._count(request, 1)
 
-    def leave(self, request: Request) -> None:
-        """Remove a sequence before its end and bring its counters up to date."""
-        super().leave(request)
+    def leave(self, request: Request) -> int:
+        """Remove a sequence before its end, bring its counters up to date, and return its spare blocks."""
+        spare = super().leave(request)
         self._count(request, -1)
+        return spare
 
     def pop_finished(self) -> list[Request]:
         """Remove and return the sequences that finish at the present step, in the order they joined."""

@@ -46,14 +46,14 @@ def load_over_time(run: Run, pool: Pool) -> pd.DataFrame:
 def waiting_over_time(run: Run) -> pd.Series:
     """Return the mean number of requests not yet scheduled, by bins; the index is the left edge in seconds.
 
-    A request waits from its arrival for ``queue_s``, one that was never scheduled until the end of the run,
-    and one that never arrived, not at all. Mean times length of all bins is the sum of what all requests
-    waited.
+    A request waits from its arrival for ``queue_s``, one that was never scheduled until its client hung up
+    or the run ended, and one that never arrived, not at all. Mean times length of all bins is the sum of what
+    all requests waited.
     """
     at = edges(*run.span)
     waited = run.requests[(run.requests.status != "dropped") & run.requests.routing_s.notna()]
     arrived_s = waited.sent_s + waited.routing_s
-    seconds = waited.queue_s.fillna(at[-1] - arrived_s).clip(lower=0)
+    seconds = waited.queue_s.fillna(waited.ended_s.fillna(at[-1]) - arrived_s).clip(lower=0)
     amounts = binned(arrived_s, arrived_s + seconds, seconds, at)
     return pd.Series(amounts / (at[1] - at[0]), index=pd.Index(at[:-1], name="start_s"))
 

@@ -15,12 +15,14 @@ from servesim.config.saved import scenario_problems
 from servesim.results.columns import REQUESTS, STEPS
 
 _LEFT_OVER = ("running", "queued", "not_sent", "length_capped", "zero_output_rows")
+_ENDS = ("injected", "completed", "dropped", "timed_out", *_LEFT_OVER, "preemptions", "clean")
+_RETRIES = ("retries", "retries_pending", "given_up", "success")
 _STATISTICS = ("n", "mean", "p50", "p90", "p95", "p99", "max")
 
 #: The keys that pictures read, by the mapping of a summary that has them.
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "traffic": ("requests", "offered_per_s", "input_tokens", "output_tokens"),
-    "accounting": ("injected", "completed", "dropped", "timed_out", *_LEFT_OVER, "preemptions", "clean"),
+    "accounting": (*_ENDS, *_RETRIES),
     "latency": ("ttft_s", "tpot_s", "itl_s", "e2e_s", "interactivity"),
     "latency.ttft_s": _STATISTICS,
     "latency.tpot_s": _STATISTICS,

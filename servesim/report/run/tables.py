@@ -11,6 +11,7 @@ from servesim.report.page import Section, Table
 from servesim.report.run.parts import LEAST_S
 from servesim.screen.figures import counted, dollars, number, percent, typed
 from servesim.screen.hardware import prices
+from servesim.screen.patience import retried
 from servesim.screen.words import energy, formats, goodput, memory_table
 
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "max")
@@ -58,6 +59,8 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     rest = "".join(f", {count:,} {name.replace('_', ' ')}" for name, count in lost.items())
     preempted = counted(ends["preemptions"], "preemption")
     yield "requests", f"{ends['completed']:,} of {ends['injected']:,} completed{rest}; {preempted}"
+    if ends["retries"]:
+        yield "retries", retried(ends)
     yield (
         "throughput",
         f"{number(rates['requests_per_s'])} requests/s, "

@@ -82,10 +82,8 @@ def _events(rows: pd.DataFrame, made: Callable[[Mapping[Any, Any]], Iterator[Eve
 
 
 def with_finish(run: Run) -> pd.DataFrame:
-    """Return requests with ``finish_s``: of the last token, or where there is none, the end of the run."""
-    finish_s = (run.requests.sent_s + run.requests.e2e_s).fillna(run.span[1])
-    finish_s = finish_s.where(run.requests.status != "dropped", run.requests.sent_s)
-    return run.requests.assign(finish_s=finish_s)
+    """Return requests with ``finish_s``: when they ended, or else the run did."""
+    return run.requests.assign(finish_s=run.requests.ended_s.fillna(run.span[1]))
 
 
 def _write(path: Path, window: Window, events: Iterable[Event]) -> None:

@@ -196,4 +196,5 @@ def test_affinity_finds_what_balance_alone_does_not() -> None:
     found = [hits(router, kv_blocks=10**6) for router in looks]
     assert found == sorted(set(found))
     assert found[-1] == hits(LeastOutstanding(), kv_blocks=10**6, replicas=1)
-    assert hits(KvAware(), kv_blocks=200) > hits(PrefixAffinity(), kv_blocks=200)
+    known, remembered = KvAware(tokens_per_outstanding=256), PrefixAffinity(tokens_per_outstanding=256)
+    assert hits(known, kv_blocks=200) > hits(remembered, kv_blocks=200)
