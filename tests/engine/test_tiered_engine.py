@@ -6,7 +6,9 @@ import pytest
 
 from servesim.cost.memory import GIB
 from servesim.engine.continuous import Continuous
+from servesim.engine.log import TIMED_OUT
 from servesim.engine.offload import Medium, Offload
+from servesim.workload.client import Client
 from servesim.workload.origin import Origin
 from servesim.workload.request import Request
 from tests.costs import AffineStepTime
@@ -105,3 +107,26 @@ def test_a_router_may_ask_what_would_be_found() -> None:
     asked = Request(9, 20.0, 16, 1, PROMPT)
     assert run.engines[0].cached_tokens_of(asked, 20.0) == 12
     assert run.engines[0].kv.cached_tokens(asked, 6) == 8
+
+
+@pytest.mark.parametrize(("timeout_s", "given_up_s"), [(4.0, 24.0), (6.5, 26.5)])
+def test_who_hangs_up_gives_back_what_has_been_loaded(timeout_s: float, given_up_s: float) -> None:
+    """A is loaded from 20 to 25, and then waits for the only slot, in which C runs from 21 to 27.2."""
+    host = Medium(capacity=AMPLE, bandwidth_bytes_per_s=1.0, latency_s=1.0)
+    scheduler = Continuous(block_size=4, max_num_seqs=1, offload=Offload(host))
+    service = Service(
+        scheduler, STEP_TIME, kv_blocks=6, origins=[PROMPT, OTHER, PROMPT], client=Client(timeout_s=timeout_s)
+    )
+    run = Run(service, [(0.0, 16, 1), (10.0, 16, 1), (20.0, 16, 1), (21.0, 2, 6)])
+    (engine,), held = run.engines, {}
+    for now in run.instants():
+        held[now] = engine.kv.blocks - engine.kv.free
+    run.finish()
+    assert run.by_id[2]["status"] == TIMED_OUT
+    assert run.by_id[2]["finished_s"] == pytest.approx(given_up_s)
+    before_s = max(now for now in held if now < 25.0)
+    assert held[before_s] >= 4
+    assert held[max(held)] == 0
+    assert not engine.loading
+    assert not engine.landed
+    assert engine.cached_tokens_of(Request(9, 40.0, 16, 1, PROMPT), 40.0) == 12
