@@ -86,6 +86,8 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
         horizon_s=scenario.horizon_s,
         events=events,
         cpu_started_s=started_s,
+        swaps=cluster.swaps if getattr(scenario.scheduler, "preemption_mode", None) == "swap" else None,
+        tiers=None if cluster.offloading is None else cluster.offloading.told(),
         sessions=client.ends if isinstance(client, Conversations) else None,
     )
     summary = summarise(

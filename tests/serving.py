@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -91,6 +92,8 @@ class Service:
     decode_replicas: int = 1
     bytes_per_s: float = 1e12
     latency_s: float = 0.0
+    pcie_bytes_per_s: float = 1e21
+    nic_bytes_per_s: float = 1e21
     client: Client = field(default_factory=Client)
     users: Users | None = None
     admission: Admission | None = None
@@ -111,19 +114,32 @@ class Service:
 
     def pools(self) -> list[Deployment]:
         """Return the pools in the order of their replicas' global indices."""
-        first = _pool("serve", self.replicas, 0, self.step_time, self.kv_blocks, self.max_model_len)
         if not isinstance(self.scheduler, Disaggregated):
-            return [first]
-        prefill = _pool("prefill", self.replicas, 0, self.step_time, self.kv_blocks, self.max_model_len)
-        decode = _pool(
-            "decode",
-            self.decode_replicas,
-            self.replicas,
-            self.decode_step_time,
-            self.decode_blocks,
-            self.max_model_len,
+            return [self._pool("serve")]
+        decode = replace(
+            self._pool("decode"),
+            replicas=self.decode_replicas,
+            first_replica=self.replicas,
+            step_time=self.decode_step_time,
+            kv_blocks=self.decode_blocks,
         )
-        return [prefill, decode]
+        return [self._pool("prefill"), decode]
+
+    def _pool(self, role: Role) -> Deployment:
+        """Return a pool of which no more is known than engines ask for: a GPU's links, a block's bytes."""
+        links = SimpleNamespace(pcie_bytes_per_s=self.pcie_bytes_per_s, nic_bytes_per_s=self.nic_bytes_per_s)
+        return Deployment(
+            role=role,
+            gpu=cast(Any, links),
+            replicas=self.replicas,
+            tensor_parallel_size=1,
+            first_replica=0,
+            sheet=cast(Any, SimpleNamespace(block_bytes=self.scheduler.block_size)),
+            step_time=self.step_time,
+            kv_blocks=self.kv_blocks,
+            kv_bytes_per_token=1,
+            max_model_len=self.max_model_len,
+        )
 
 
 class Run:
@@ -239,25 +255,6 @@ def end_s(leap: Row, steps: int | None = None) -> float:
 def step_starts(leap: Row) -> list[float]:
     """Return when each step of a leap starts."""
     return [end_s(leap, number) for number in range(int(leap["steps"]))]
-
-
-def _pool(
-    role: Role, replicas: int, first: int, step_time: AffineStepTime, kv_blocks: int, max_model_len: int
-) -> Deployment:
-    """Return a pool without a GPU or a memory sheet: the engines ask for neither."""
-    nothing = cast(Any, None)
-    return Deployment(
-        role=role,
-        gpu=nothing,
-        replicas=replicas,
-        tensor_parallel_size=1,
-        first_replica=first,
-        sheet=nothing,
-        step_time=step_time,
-        kv_blocks=kv_blocks,
-        kv_bytes_per_token=1,
-        max_model_len=max_model_len,
-    )
 
 
 def _batches(requests: Sequence[Sent], origins: Sequence[Origin]) -> Iterator[Batch]:

@@ -12,8 +12,10 @@ from servesim.cluster.admission import Admission, Gate
 from servesim.cluster.deployment import Deployment
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.group import Group
+from servesim.cluster.offloading import Offloading
 from servesim.cluster.router import Router
 from servesim.cluster.transfer import Links
+from servesim.cost.memory import GIB
 from servesim.engine.clock import EARLY_S, Clock, StalledError
 from servesim.engine.continuous import Continuous
 from servesim.engine.continuous_engine import ContinuousEngine
@@ -32,6 +34,8 @@ from servesim.engine.log import (
 from servesim.engine.preemptive import PreemptiveEngine
 from servesim.engine.stalling import StallingEngine
 from servesim.engine.static import Static, StaticEngine
+from servesim.engine.swap_space import Swaps, SwapSpace
+from servesim.engine.tiered_engine import TieredEngine
 from servesim.streams import Streams
 from servesim.workload.request import Request
 
@@ -51,6 +55,8 @@ class Cluster(ABC):
         self._gate: Gate | None = None
         self.injected = 0
         self.length_capped = 0
+        self.swaps = Swaps()
+        self.offloading: Offloading | None = None
         #: told of each request that leaves, finished or dropped (a client that waits for answers listens)
         self.on_leave: Callable[[Request], None] | None = None
 
@@ -105,6 +111,9 @@ class Cluster(ABC):
         for rows in (self._log.requests, self._log.steps, self._log.gaps):
             del rows[:]
         self.injected = self.length_capped = 0
+        self.swaps.forget()
+        if self.offloading is not None:
+            self.offloading.forget()
         self.on_leave = None
 
     def halt(self, now: float) -> None:
@@ -120,6 +129,15 @@ class Cluster(ABC):
         self._log.requests.frombytes(request_row(request, status, reason))
         if self.on_leave is not None:
             self.on_leave(request)
+
+    def _swap_space(self, scheduler: Continuous, pool: Deployment) -> SwapSpace | None:
+        """Return the host memory of one replica for swapped KV; None where the preempted are recomputed."""
+        if scheduler.preemption_mode == "recompute":
+            return None
+        block_bytes = pool.sheet.block_bytes
+        blocks = int(scheduler.swap_space * GIB // block_bytes)
+        block_s = block_bytes / (scheduler.pcie_efficiency * pool.gpu.pcie_bytes_per_s)
+        return SwapSpace(blocks, scheduler.block_size, block_s, self.swaps)
 
     @property
     @abstractmethod
@@ -161,18 +179,28 @@ class PooledCluster(Cluster):
         log: Log,
     ) -> None:
         super().__init__(log, pool.max_model_len)
+        self._clock = clock
+        if isinstance(scheduler, Continuous) and scheduler.offload is not None:
+            self.offloading = Offloading(scheduler.offload, pool)
         draws = None if isinstance(scheduler, Static) else scheduler.draws(streams)
 
         def engine(index: int) -> StaticEngine | ContinuousEngine:
             if isinstance(scheduler, Static):
                 return StaticEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
+            basics = index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished
+            swap = self._swap_space(scheduler, pool)
+            if scheduler.offload is not None and self.offloading is not None:
+                tiers, least = self.offloading.tiers(), scheduler.offload.min_load_tokens
+                return TieredEngine(*basics, draws, swap, tiers, least, self._load)
             if scheduler.prefill_policy != "stall_free":
-                return StallingEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
+                return StallingEngine(*basics, swap=swap)
             kind = PreemptiveEngine if scheduler.throws_out else ContinuousEngine
-            return kind(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished, draws)
+            return kind(*basics, draws, swap)
 
         reuses_prefixes = isinstance(scheduler, Continuous) and scheduler.enable_prefix_caching
-        self._group = Group(clock, pool, router, streams.stream("router"), engine, reuses_prefixes)
+        self._group: Group[Any] = Group(
+            clock, pool, router, streams.stream("router"), engine, reuses_prefixes
+        )
 
     @property
     def groups(self) -> tuple[Group[Any], ...]:
@@ -184,6 +212,14 @@ class PooledCluster(Cluster):
 
     def _abort(self, request: Request) -> None:
         self._group.abort(request, request.replica)
+
+    def _load(self, request: Request, landed_s: float) -> None:
+        """Let the KV of a request land on its replica at a time."""
+        self._clock.call_at(landed_s, partial(self._land, request))
+
+    def _land(self, request: Request) -> None:
+        replica = self._group.replica(request.replica)
+        replica.wake_by(replica.engine.land(request, self._clock.now))
 
     def _finished(self, request: Request) -> None:
         self._group.left(request.replica)
@@ -225,6 +261,7 @@ class DisaggregatedCluster(Cluster):
                 self._finished_at_prefill,
                 scheduler.first_token,
                 self._hand_over,
+                self._swap_space(scheduler, prefill),
             )
 
         def decode_engine(index: int) -> DecodeEngine:
@@ -237,6 +274,7 @@ class DisaggregatedCluster(Cluster):
                 self._finished,
                 self._transfer,
                 draws,
+                self._swap_space(scheduler, decode),
             )
 
         caches = scheduler.enable_prefix_caching

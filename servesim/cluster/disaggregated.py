@@ -22,10 +22,13 @@ class Disaggregated(Continuous):
     first_token: FirstToken = quantity(default="decode")
 
     def problems(self) -> Iterator[Problem]:
-        """Yield policies for a replica that does both."""
+        """Yield what is for a replica that does both: policies, and KV tiers."""
         if self.throws_out:
             message = "must be false: nobody is thrown out on the way from one pool to the other"
             yield Problem("queue_order.preempt", True, message)
         if self.prefill_policy != "stall_free":
             message = "must be stall_free: prompts are computed on a pool of their own"
             yield Problem("prefill_policy", self.prefill_policy, message)
+        if self.offload is not None:
+            message = "is not modelled for prefill and decode pools: choose scheduler/offload=none"
+            yield Problem("offload", None, message)

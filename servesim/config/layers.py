@@ -66,12 +66,17 @@ class Layers:
         ``sources`` are the keys of values that it was worked out from.
         """
         *path, name = key.split(".")
-        if key in self.typed or not isinstance(value_at(self.values, path), Mapping):
+        if self._was_typed(key) or not isinstance(value_at(self.values, path), Mapping):
             return False
         self.values = with_value(self.values, [*path, name], value)
         self._origins[key] = origin
         self._sources[key] = sources
         return True
+
+    def _was_typed(self, key: str) -> bool:
+        """Tell whether a key was typed, one below it, or the choice of an option in its place."""
+        places = (place.replace("/", ".") for place in self.typed)
+        return any(place == key or place.startswith(f"{key}.") for place in places)
 
     def whole(self) -> Completed:
         """Return what has come of it, notes included."""

@@ -44,9 +44,14 @@ class MemorySheet:
         return self.gpu_bytes - floor(self.gpu_bytes * self.gpu_memory_utilization)
 
     @property
+    def block_bytes(self) -> int:
+        """The bytes of a KV block, as far as this GPU holds it."""
+        return self.block_size * self.kv_bytes_per_token
+
+    @property
     def fits(self) -> bool:
         """Whether weights, activations and runtime leave room for one KV block (overridden or not)."""
-        return self.kv_bytes >= self.block_size * self.kv_bytes_per_token
+        return self.kv_bytes >= self.block_bytes
 
     @property
     def kv_tokens(self) -> int:

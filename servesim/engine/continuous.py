@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from servesim.check import Problem, quantity
+from servesim.check import LEAST_FACTOR, Problem, quantity
 from servesim.cost.speculation import DraftModel, Heads, Ngram, Speculation
+from servesim.engine.offload import MOST_GIB, Offload
 from servesim.engine.queue_order.fair import Fair
 from servesim.engine.queue_order.order import Fcfs, QueueOrder
 from servesim.engine.queue_order.priority import Priority
@@ -37,6 +38,10 @@ class Continuous:
 
     With ``speculation`` every decode is a verification of drafted tokens, each of which counts in the token
     budget. Other than in vLLM, which then drafts less, the budget must have room for all sequences.
+
+    With ``preemption_mode=swap`` the KV of a preempted request goes to the host, ``swap_space`` GiB of which
+    each GPU has, and comes back with it (vLLM V0's ``--preemption-mode`` and ``--swap-space``; V1 always
+    recomputes). ``pcie_efficiency`` is the share of PCIe's line rate that such copies get.
     """
 
     queue_order: QueueOrder = quantity(default=Fcfs())
@@ -51,6 +56,10 @@ class Continuous:
     max_model_len: int | Literal["auto"] = quantity("tokens", at_least=2, at_most=MOST_TOKENS, default="auto")
     num_gpu_blocks_override: int | None = quantity("blocks", at_least=1, at_most=MOST_BLOCKS, default=None)
     speculation: Ngram | DraftModel | Heads | None = quantity(default=None)
+    preemption_mode: Literal["recompute", "swap"] = quantity(default="recompute")
+    swap_space: float = quantity("GiB of host memory per GPU", at_least=0, at_most=MOST_GIB, default=4.0)
+    pcie_efficiency: float = quantity("share of line rate", at_least=LEAST_FACTOR, at_most=1, default=0.8)
+    offload: Offload | None = quantity(default=None)
 
     concerns: ClassVar[tuple[str, ...]] = (
         "queue_order",
@@ -58,6 +67,8 @@ class Continuous:
         "max_num_seqs",
         "max_num_batched_tokens",
         "speculation",
+        "offload",
+        "enable_prefix_caching",
     )
 
     hints: ClassVar[Mapping[str, str]] = {
@@ -78,6 +89,19 @@ class Continuous:
             yield Problem("queue_order.preempt", True, message)
         if self.speculation is not None:
             yield from self._draft_problems(self.speculation)
+        if self.offload is not None:
+            yield from self._misfits_of_tiers()
+
+    def _misfits_of_tiers(self) -> Iterator[Problem]:
+        """Yield what tiers behind the GPUs do not go together with."""
+        if not self.enable_prefix_caching:
+            message = "needs enable_prefix_caching: tiers keep what the prefix cache loses"
+            yield Problem("offload", None, message)
+        if self.throws_out:
+            yield Problem("queue_order.preempt", True, "must be false unless scheduler/offload=none")
+        if self.prefill_policy != "stall_free":
+            message = "must be stall_free unless scheduler/offload=none"
+            yield Problem("prefill_policy", self.prefill_policy, message)
 
     def _draft_problems(self, speculation: Speculation) -> Iterator[Problem]:
         """Yield policies that drafts do not go with, and that a step with those of all is too large."""

@@ -19,6 +19,7 @@ from servesim.engine.log import DECODES, KV_BLOCKS_LAST, STEPS, Log, pack_gap, p
 from servesim.engine.queue_order.fair_queue import FairQueue
 from servesim.engine.queue_order.order import Queue
 from servesim.engine.speculative_decodes import SpeculativeDecodes
+from servesim.engine.swap_space import SwapSpace
 from servesim.engine.token_draws import TokenDraws
 from servesim.workload.request import Request
 
@@ -34,6 +35,7 @@ class ContinuousEngine:
         log: where steps and torn gaps between tokens are written.
         finished: called with each request at its last token.
         draws: how many tokens the decode steps of each request emit; None: one each.
+        swap: host memory for the KV of who is preempted; without it, that is recomputed.
     """
 
     def __init__(
@@ -45,13 +47,15 @@ class ContinuousEngine:
         log: Log,
         finished: Callable[[Request], None],
         draws: TokenDraws | None = None,
+        swap: SwapSpace | None = None,
     ) -> None:
         self.replica = replica
         self.max_num_seqs = scheduler.max_num_seqs
         self.token_budget = scheduler.max_num_batched_tokens
         self.chunked = scheduler.enable_chunked_prefill
         self.step_time = step_time
-        self.kv = KvCache(kv_blocks, scheduler.block_size, caches=scheduler.enable_prefix_caching)
+        caches = scheduler.enable_prefix_caching
+        self.kv = KvCache(kv_blocks, scheduler.block_size, caches=caches, swap=swap)
         #: the running ones in order of admission; ``popitem`` takes out the one to be preempted
         self.waiting, self.running, self.decodes = scheduler.queue_order.start(scheduler.block_size)
         self._tenants = self.waiting if isinstance(self.waiting, FairQueue) else None
@@ -102,6 +106,7 @@ class ContinuousEngine:
                 request.generated = self.decodes.emitted(request, self._leap.ended(now))
         else:
             self.waiting.remove(request)
+            self.kv.forget(request)
         return self._leap.cut(now) if self._leap.steps else now
 
     def full_step(self) -> tuple[float, int]:
@@ -201,6 +206,9 @@ class ContinuousEngine:
         while queue and budget > 0 and len(running) < self.max_num_seqs:
             request = queue[0]
             reuses = request.may_be_cached and kv.find(request)
+            if reuses and self._loads(request, now):
+                queue.popleft()
+                continue
             missing = tokens = request.missing_tokens()
             if missing > budget:
                 tokens = budget if self.chunked else 0
@@ -217,6 +225,10 @@ class ContinuousEngine:
             running[request] = None
             self.partial = request if tokens < missing else None
             budget -= tokens
+
+    def _loads(self, request: Request, now: float) -> bool:
+        """Say whether a waiting request leaves the queue to have KV loaded from elsewhere."""
+        return False
 
     def _schedule(self, request: Request, tokens: int) -> bool:
         """Schedule a chunk and take the blocks for it, or do neither where they are not free."""
@@ -243,6 +255,8 @@ class ContinuousEngine:
             context += cached + new
             pairs += new * cached + new * (new + 1) // 2
         first_s = self.step_time.mixed(count, read, chunks)
+        if self.kv.swap is not None:
+            first_s += self.kv.swap.wait_s()
         self._note(now, first_s, 0.0, count + len(chunks), count, tokens, context, pairs, emitted)
         return self._leap.begin_one(now, first_s)
 
@@ -262,6 +276,8 @@ class ContinuousEngine:
         if steps > 1:
             steps = 1 + decodes.steps_that_fit(self.kv.free, steps - 1)
         first_s, increment_s = base_s + slope_s * context, slope_s * growth
+        if self._preempted and self.kv.swap is not None:
+            first_s += self.kv.swap.wait_s()
         self._note(now, first_s, increment_s, count, count, 0, read, pairs, growth)
         return self._leap.begin(now, steps, first_s, increment_s)
 

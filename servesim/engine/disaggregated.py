@@ -15,6 +15,7 @@ from servesim.engine.continuous import Continuous
 from servesim.engine.continuous_engine import ContinuousEngine
 from servesim.engine.kv_cache import KvCache
 from servesim.engine.log import Log
+from servesim.engine.swap_space import SwapSpace
 from servesim.engine.token_draws import TokenDraws
 from servesim.workload.request import Request
 
@@ -40,8 +41,9 @@ class PrefillEngine(ContinuousEngine):
         finished: Callable[[Request], None],
         first_token: FirstToken,
         handed_over: Callable[[Request], None],
+        swap: SwapSpace | None = None,
     ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished)
+        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, swap=swap)
         self._first_token = first_token
         self._handed_over = handed_over
 
@@ -98,10 +100,11 @@ class DecodeEngine(ContinuousEngine):
         finished: Callable[[Request], None],
         reserved: Callable[[Request], None],
         draws: TokenDraws | None = None,
+        swap: SwapSpace | None = None,
     ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, draws)
+        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, draws, swap)
         caches = scheduler.enable_prefix_caching
-        self.kv = KvCache(kv_blocks, scheduler.block_size, caches=caches, shares=False)
+        self.kv = KvCache(kv_blocks, scheduler.block_size, caches=caches, shares=False, swap=swap)
         self.incoming: deque[Request] = deque()
         self.landed: deque[Request] = deque()
         self._reserved = reserved

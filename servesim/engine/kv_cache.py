@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from servesim.engine.prefix_cache import PrefixCache
+from collections.abc import Callable, Hashable
+
+from servesim.engine.prefix_cache import Piece, PrefixCache
+from servesim.engine.swap_space import SwapSpace
 from servesim.workload.request import Request
 
 
@@ -16,14 +19,25 @@ class KvCache:
         block_size: tokens of a block.
         caches: whether content is found again (``enable_prefix_caching``).
         shares: whether by other requests, too.
+        swap: host memory for what preempted requests lose, where there is any.
     """
 
-    __slots__ = ("_caches", "_prefixes", "block_size", "blocks", "free")
+    __slots__ = ("_caches", "_found", "_prefixes", "block_size", "blocks", "free", "swap")
 
-    def __init__(self, blocks: int, block_size: int, *, caches: bool, shares: bool = True) -> None:
+    def __init__(
+        self,
+        blocks: int,
+        block_size: int,
+        *,
+        caches: bool,
+        shares: bool = True,
+        swap: SwapSpace | None = None,
+    ) -> None:
         self.blocks = self.free = blocks
         self.block_size = block_size
+        self.swap = swap
         self._caches = caches
+        self._found = 0  # blocks of the request that was looked for last
         self._prefixes = PrefixCache(blocks, block_size, shares=shares)
 
     def short(self, request: Request, tokens: int) -> int:
@@ -31,15 +45,18 @@ class KvCache:
         return -(-(request.computed + tokens) // self.block_size) - request.blocks
 
     def find(self, request: Request) -> bool:
-        """Let a waiting request begin behind what is in the cache; say whether anything of it may be.
+        """Let a waiting request begin behind what is in the cache or swapped out; say whether any may be.
 
         Its blocks that others hold count as its own, so that :meth:`short` tells those it needs beside.
         """
-        if not self._caches or not self._prefixes.may_find(request):
-            return False
-        found, idle = self._prefixes.find(request, self.free)
-        request.computed = found * self.block_size
-        request.blocks = found - idle
+        if not (self._caches and self._prefixes.may_find(request)):
+            if request.swapped:
+                self._found = 0
+                request.computed = request.swapped
+            return request.swapped > 0
+        self._found, idle = self._prefixes.find(request, self.free)
+        request.computed = max(self._found * self.block_size, request.swapped)
+        request.blocks = self._found - idle
         return True
 
     def cached_tokens(self, request: Request, free: int) -> int:
@@ -50,8 +67,11 @@ class KvCache:
 
     def hold(self, request: Request) -> None:
         """Let a request that begins behind what it found hold that, and be found itself."""
-        self._prefixes.hold(request, request.computed // self.block_size)
-        request.cached_tokens += request.computed
+        if self._caches:
+            self._prefixes.hold(request, self._found)
+            request.cached_tokens += self._found * self.block_size
+        if request.swapped and self.swap is not None:
+            self.swap.give_back(request, self._found)
 
     def name(self, request: Request) -> None:
         """Let others find the prompt of a request, all of it being computed or about to be."""
@@ -75,9 +95,45 @@ class KvCache:
         """Take the blocks of all that is computed from a request that will come back, and ``spare`` ones."""
         self.free += spare
         self._prefixes.given += spare
+        if self.swap is not None:
+            self.swap.take(request)
         if self._caches:
             if request not in self._prefixes.holds:
                 self._prefixes.hold(request, 0)
             self.free += self._prefixes.release(request, request.computed, ends=False)
         else:
             self.free += -(-request.computed // self.block_size)
+
+    def forget(self, request: Request) -> None:
+        """Keep nothing of a request that waits and will not come back."""
+        if self.swap is not None:
+            self.swap.drop(request)
+        self._prefixes.forget_own(request)
+
+    # ---- tiers behind it ----------------------------------------------------------------------------
+
+    def offload(
+        self,
+        on_loss: Callable[[Hashable, int, int], None],
+        on_rewrite: Callable[[Hashable, int], None],
+    ) -> None:
+        """Tell somebody which findable blocks of a key are lost, and from where on a key is written anew."""
+        self._prefixes.on_loss, self._prefixes.on_rewrite = on_loss, on_rewrite
+
+    @property
+    def may_lose(self) -> bool:
+        """Whether there is anything to be found in free blocks."""
+        return self._prefixes.has_idle
+
+    def evict(self, growth: int = 0) -> None:
+        """Lose what was in the blocks taken so far, and in so many more."""
+        self._prefixes.evict(self.free - growth)
+
+    def beyond(self, request: Request, tokens: int) -> tuple[list[Piece], int, int]:
+        """Return a request's pieces, the block behind its first ``tokens``, and the first never found."""
+        limit = (request.input_tokens + request.generated - 1) // self.block_size
+        return self._prefixes.pieces(request), tokens // self.block_size, limit
+
+    def name_loaded(self, request: Request) -> None:
+        """Let others find what has been loaded of a request."""
+        self._prefixes.name(request, request.computed // self.block_size, loaded=True)

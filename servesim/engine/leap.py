@@ -52,7 +52,7 @@ class Leap:
         if not self.steps:
             return 0
         steps = self._steps_until(time_s)
-        return steps if self._end_of(steps) <= time_s else steps - 1
+        return steps if self.end_of(steps) <= time_s else steps - 1
 
     def halt(self, time_s: float) -> bool:
         """Drop the steps that end after ``time_s``; say whether any step is left."""
@@ -66,9 +66,10 @@ class Leap:
         if not self.steps:
             return 0
         steps = self._steps_until(time_s)
-        return min(steps + (self._end_of(steps) <= time_s), self.steps)
+        return min(steps + (self.end_of(steps) <= time_s), self.steps)
 
-    def _end_of(self, steps: int) -> float:
+    def end_of(self, steps: int) -> float:
+        """Return when so many of the steps have ended."""
         return self.start_s + (steps * self.first_s + self.increment_s * (steps * (steps - 1) * 0.5))
 
     def _steps_until(self, time_s: float) -> int:
@@ -84,8 +85,8 @@ class Leap:
         else:
             guess = elapsed / self.first_s
         steps = min(max(int(guess), 1), self.steps)
-        while steps < self.steps and self._end_of(steps) < time_s:
+        while steps < self.steps and self.end_of(steps) < time_s:
             steps += 1
-        while steps > 1 and self._end_of(steps - 1) >= time_s:
+        while steps > 1 and self.end_of(steps - 1) >= time_s:
             steps -= 1
         return steps

@@ -11,6 +11,7 @@ from servesim.engine.continuous_engine import ContinuousEngine
 from servesim.engine.log import Log
 from servesim.engine.queue_order.order import Queue
 from servesim.engine.queue_order.priority import RunningByClass
+from servesim.engine.swap_space import SwapSpace
 from servesim.engine.token_draws import TokenDraws
 from servesim.workload.request import Request
 
@@ -33,8 +34,9 @@ class PreemptiveEngine(ContinuousEngine):
         log: Log,
         finished: Callable[[Request], None],
         draws: TokenDraws | None = None,
+        swap: SwapSpace | None = None,
     ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, draws)
+        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, draws, swap)
         self.running: RunningByClass
         #: the best class that has been thrown out before this step
         self._barred: float = inf

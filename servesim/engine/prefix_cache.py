@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from math import inf
 
 from servesim.engine.span import Span, Stretch
@@ -53,23 +53,32 @@ class PrefixCache:
         self._spans: dict[Hashable, Span] = {}
         self._queue: OrderedDict[Stretch, None] = OrderedDict()
         self.holds: dict[Request, Hold] = {}
+        #: called with each run of findable blocks (key, first, behind the last) that is lost
+        self.on_loss: Callable[[Hashable, int, int], None] | None = None
+        #: called with a key and the block from which on nothing that was known of it holds any more
+        self.on_rewrite: Callable[[Hashable, int], None] | None = None
         self._looked_at: tuple[Request | None, list[Piece]] = (None, [])
 
     # ---- questions --------------------------------------------------------------------------------
 
     def may_find(self, request: Request) -> bool:
         """Say whether a request shares KV with others, or has left some here that was its own."""
-        if request in self._spans:
+        if request in self._spans or self.on_loss is not None:
             return True
         origin = request.origin
         return self._shares and (origin.stream is not None or bool(origin.prefix))
 
+    @property
+    def has_idle(self) -> bool:
+        """Whether blocks with something in them that can be found are held by nobody."""
+        return bool(self._queue)
+
     def find(self, request: Request, free_blocks: int) -> tuple[int, int]:
         """Return how many blocks of a request are in the cache, and how many of those nobody holds."""
-        self._evict(free_blocks)
+        self.evict(free_blocks)
         limit = (request.input_tokens + request.generated - 1) // self._block_size
         found = idle = 0
-        for key, first, stop in self._pieces(request):
+        for key, first, stop in self.pieces(request):
             span = self._spans.get(key)
             if span is None:
                 break
@@ -79,7 +88,7 @@ class PrefixCache:
                 break
         return found, idle
 
-    def _pieces(self, request: Request) -> list[Piece]:
+    def pieces(self, request: Request) -> list[Piece]:
         """Return the pieces of a request's sequence that hold at least one block, and the open end."""
         if request is self._looked_at[0]:
             return self._looked_at[1]
@@ -98,7 +107,7 @@ class PrefixCache:
 
     def hold(self, request: Request, blocks: int) -> None:
         """Let a request hold its first ``blocks`` blocks, all of them found."""
-        pieces = self._pieces(request)
+        pieces = self.pieces(request)
         for key, first, stop in pieces:
             if first >= blocks:
                 break
@@ -107,8 +116,11 @@ class PrefixCache:
             span.join(end)
         self.holds[request] = Hold(pieces, blocks)
 
-    def name(self, request: Request, blocks: int, *, own: bool = False) -> None:
-        """Let a request's first ``blocks`` blocks be found; ``own``: also those that only it asks for."""
+    def name(self, request: Request, blocks: int, *, own: bool = False, loaded: bool = False) -> None:
+        """Let a request's first ``blocks`` blocks be found.
+
+        ``own``: also those that only it asks for. ``loaded``: they are copies of what others may still find.
+        """
         hold = self.holds[request]
         for key, first, stop in hold.pieces:
             end, begin = int(min(stop, blocks)), max(hold.named, first)
@@ -126,6 +138,8 @@ class PrefixCache:
                 span.leave(hold.named)
             span.join(end)
             span.cached = hold.named = end
+            if self.on_rewrite is not None and not loaded:
+                self.on_rewrite(key, end)
 
     def release(self, request: Request, tokens: int, *, ends: bool) -> int:
         """Let go of the blocks of so many tokens; return how many of them are free now.
@@ -150,9 +164,16 @@ class PrefixCache:
                 freed += end - span.held
                 blank = 0
         self.given += blank
-        if ends and request in self._spans:
-            self._forget(self._spans.pop(request), 0)
+        if ends:
+            self.forget_own(request)
         return freed
+
+    def forget_own(self, request: Request) -> None:
+        """Let nobody find what only a request would have asked for."""
+        if self.on_rewrite is not None:
+            self.on_rewrite(request, 0)
+        if request in self._spans:
+            self._forget(self._spans.pop(request), 0)
 
     # ---- the queue --------------------------------------------------------------------------------
 
@@ -190,7 +211,7 @@ class PrefixCache:
         if not stretch.blank and stretch.low == stretch.high:
             del self._queue[stretch]
 
-    def _evict(self, free_blocks: int) -> None:
+    def evict(self, free_blocks: int) -> None:
         """Take from the head what has been taken since the last look: all but so many free blocks."""
         surplus = self.given - self._taken - free_blocks
         if surplus <= 0:
@@ -198,8 +219,10 @@ class PrefixCache:
         self._taken += surplus
         while surplus and self._queue:
             stretch = next(iter(self._queue))
+            span, high = stretch.span, stretch.high
             surplus -= stretch.shrink(surplus)
-            span = stretch.span
+            if self.on_loss is not None and stretch.high < high:
+                self.on_loss(span.key, stretch.high, high)
             if stretch.low == stretch.high and span.idle and span.idle[0] is stretch:
                 span.idle.popleft()
             if span.is_empty and self._spans.get(span.key) is span:

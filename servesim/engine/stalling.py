@@ -11,6 +11,7 @@ from servesim.engine.continuous import Continuous
 from servesim.engine.continuous_engine import ContinuousEngine
 from servesim.engine.log import NOBODY, STALLED, Log, pack_gap
 from servesim.engine.queue_order.order import Queue
+from servesim.engine.swap_space import SwapSpace
 from servesim.workload.request import Request
 
 
@@ -36,8 +37,9 @@ class StallingEngine(ContinuousEngine):
         kv_blocks: int,
         log: Log,
         finished: Callable[[Request], None],
+        swap: SwapSpace | None = None,
     ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished)
+        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, swap=swap)
         # a step of decodes alone must not pass the token budget either
         self.max_num_seqs = min(self.max_num_seqs, self.token_budget)
         self._one_batch = scheduler.prefill_policy == "decode_first"

@@ -42,6 +42,8 @@ class Static:
         "enable_chunked_prefill": _NO_BUDGET,
         "queue_order": "static batching takes requests as they come",
         "enable_prefix_caching": "static batching never preempts a request, so none could find its KV again",
+        **dict.fromkeys(("preemption_mode", "swap_space"), "static batching never preempts a request"),
+        "offload": "static batching keeps no KV from one batch to the next",
         "speculation": "static batching decodes one token at a time; scheduler=continuous drafts several",
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from servesim.cluster.conversations import Ends
 from servesim.engine.log import COMPLETED, DROPPED, QUEUED, REASONS, RUNNING, TIMED_OUT
+from servesim.engine.swap_space import Swaps
 from servesim.results.rates import ratio
 from servesim.results.records import Records
 from servesim.results.sessions import percentile_of_stays
@@ -33,6 +35,8 @@ class Facts:
         horizon_s: when the run was to be cut, if at all.
         events: scheduling events of the simulator.
         cpu_started_s: ``time.process_time()`` when the run began.
+        swaps: what was swapped; None where the preempted are recomputed.
+        tiers: what was copied to and from each kind of KV tier; None where there are none.
         sessions: how conversations ended; None where there are none.
 
     """
@@ -49,6 +53,8 @@ class Facts:
     horizon_s: float | None
     events: int
     cpu_started_s: float
+    swaps: Swaps | None = None
+    tiers: Mapping[str, Mapping[str, float]] | None = None
     sessions: Ends | None = None
 
     @property

@@ -14,14 +14,17 @@ def prefill(records: Records) -> dict[str, Any]:
     Computed is what the steps did, whatever for: prompts, what was lost to a preemption (prompt and answer
     so far), the last position of a prompt where the decode pool repeats it, the padding of static batches.
     Cached is what requests did not compute because prefix caching had kept it, each time they were
-    scheduled. The hit rate is cached / (cached + computed): the share of the tokens looked up that was there,
-    as vLLM's log tells it (vLLM, vllm/v1/metrics/stats.py, ``PrefixCacheStats``).
+    scheduled. The hit rate is cached / (cached + loaded + computed), loaded being what came from a tier
+    behind the GPUs: the share of the tokens looked up that was there, as vLLM's log tells it (vLLM,
+    vllm/v1/metrics/stats.py, ``PrefixCacheStats``).
     """
     groups = records.step_table.groups("steps", "prefill_tokens")
     computed = sum(int((n * tokens).sum()) for n, tokens in groups)
-    cached = int(records.request_table.column("cached_tokens").sum())
+    cached, loaded = (
+        int(records.request_table.column(f"{how}_tokens").sum()) for how in ("cached", "loaded")
+    )
     return {
         "computed_tokens": computed,
         "cached_tokens": cached,
-        "hit_rate": ratio(cached, cached + computed),
+        "hit_rate": ratio(cached, cached + loaded + computed),
     }

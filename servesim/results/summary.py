@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from math import isfinite, nan
 from typing import Any
 
@@ -30,6 +31,7 @@ from servesim.results.slo import Slo
 from servesim.results.speculation import speculation
 from servesim.results.steady_state import steady_part
 from servesim.results.throughput import ended_in, throughput, volume, volume_in
+from servesim.results.tiers import offload
 from servesim.results.traffic import traffic
 from servesim.results.usage import energy, usage, utilisation
 from servesim.results.window import Window, span, was_cut
@@ -108,6 +110,8 @@ def summarise(
         "utilisation": utilisation(used, window.length_s),
         "memory": {pool.role: pool.memory() for pool in deployments},
         "transfer": transfer,
+        "offload": offload(records, facts, whole.length_s, sum(pool.replicas for pool in deployments)),
+        "swap": None if facts.swaps is None else asdict(facts.swaps),
         "cost": cost(pricing, deployments, window, delivered, judged.done if slo.asks else nan),
         "energy": energy(used, board_power, window.length_s, delivered.output_tokens),
         "calibration": calibrated(records, deployments, calibration),

@@ -17,6 +17,7 @@ from servesim.screen.figures import counted, dollars, number, percent, typed
 from servesim.screen.hardware import cluster, gpus, prices
 from servesim.screen.notes import notes
 from servesim.screen.patience import retried, terms
+from servesim.screen.tiers import kv_tiers, swapped
 from servesim.screen.words import energy, formats, goodput, memory_table
 
 _PERCENTILES = ("p50", "p90", "p95", "p99")
@@ -80,7 +81,11 @@ def _sections(
         yield "Speculation", _speculation(summary["speculation"])
     yield "Traffic", _traffic(summary)
     yield "Memory", _memory(summary)
+    if section := summary["offload"]:
+        yield "KV tiers", kv_tiers(section, scenario["scheduler"]["offload"])
     yield "Requests", _accounting(summary["accounting"])
+    if swap := summary["swap"]:
+        yield "Swap", swapped(swap)
     if conversations := summary.get("sessions"):
         yield "Sessions", _sessions(conversations)
     if summary["prefill"]["cached_tokens"]:
@@ -110,9 +115,10 @@ def _sections(
 
 
 def _scheduler(scenario: Mapping[str, Any]) -> str:
-    hidden = (
-        "kind", "block_size", "gpu_memory_utilization", "kv_cache_dtype", "max_model_len", "speculation"
-    )  # fmt: skip
+    hidden = {"kind", "offload", "speculation", "block_size", "gpu_memory_utilization", "kv_cache_dtype"}
+    hidden.add("max_model_len")
+    if scenario["scheduler"].get("preemption_mode") != "swap":
+        hidden |= {"preemption_mode", "swap_space", "pcie_efficiency"}
     keys = {key: value for key, value in scenario["scheduler"].items() if key not in hidden}
     order = keys.pop("queue_order", {"kind": "fcfs"})
     if keys.get("prefill_policy") == "stall_free":
@@ -212,7 +218,9 @@ def _prefix_cache(summary: Mapping[str, Any]) -> str:
     """Tell how much of the prompts was in the cache."""
     prefill = summary["prefill"]
     found = f"{percent(prefill['hit_rate'])} of the tokens of prompts were found"
-    sums = f"{prefill['cached_tokens']:,} found, {prefill['computed_tokens']:,} computed"
+    tiers = summary["offload"]
+    loaded = f" {tiers['loaded_tokens']:,} loaded," if tiers else ""
+    sums = f"{prefill['cached_tokens']:,} found,{loaded} {prefill['computed_tokens']:,} computed"
     return f"{found}: {sums}"
 
 

@@ -23,7 +23,9 @@ class Request:
         generated: tokens emitted so far.
         computed: tokens whose KV is in the cache.
         blocks: KV blocks held.
+        swapped: tokens whose KV the host holds since it was preempted.
         cached_tokens: tokens whose KV it found in the cache when it was scheduled, all times together.
+        loaded_tokens: tokens whose KV was loaded from a tier behind the GPU, all times together.
         anchor: while decoding, the engine's step count minus the tokens computed (a constant).
         paused_s: when it was preempted, until it has recovered; else None.
         handed_s: when its present stage of a hand-over between pools began; else None.
@@ -46,6 +48,7 @@ class Request:
         "handed_s",
         "id",
         "input_tokens",
+        "loaded_tokens",
         "may_be_cached",
         "origin",
         "output_tokens",
@@ -57,6 +60,7 @@ class Request:
         "queue_s",
         "replica",
         "sent_s",
+        "swapped",
         "transfer_s",
     )
 
@@ -72,7 +76,8 @@ class Request:
         self.generated = 0
         self.computed = 0
         self.blocks = 0
-        self.cached_tokens = 0
+        self.swapped = 0
+        self.cached_tokens = self.loaded_tokens = 0
         self.anchor = 0
         self.preemptions = 0
         self.replica = -1

@@ -52,6 +52,8 @@ SAME = {
     "--kv-cache-dtype fp8_e4m3": ["scheduler.kv_cache_dtype=fp8"],
     "--kv-cache-dtype bfloat16": ["scheduler.kv_cache_dtype=bf16"],
     "--scheduling-policy priority": ["scheduler/queue_order=priority"],
+    "--preemption-mode swap --swap-space 8": ["scheduler.preemption_mode=swap", "scheduler.swap_space=8"],
+    "--kv-offloading-size 50": ["scheduler.offload.host.capacity=50"],
     "--num-gpu-blocks-override 9000": ["scheduler.num_gpu_blocks_override=9000"],
     "--quantization awq": ["model.weights_dtype=int4"],
     "-q fp8": ["model.weights_dtype=fp8"],
@@ -113,6 +115,11 @@ def test_flags_may_come_in_any_order_and_spelling(texts: list[str], joined: bool
         written.append(f"{name}={value}" if joined else f"{name} {value}")
     keys = {"--max-model-len 4k": ["scheduler.max_model_len=4000"]} | SAME
     assert same(by_flags(" ".join(written)), load(*(key for text in texts for key in keys[text])))
+
+
+@pytest.mark.parametrize("typed", ["scheduler/offload=store", "scheduler.offload.host.capacity=7"])
+def test_an_option_or_a_part_that_is_typed_wins_over_the_flag_for_the_whole(typed: str) -> None:
+    assert by_flags("--kv-offloading-size 50", typed).scheduler == load(typed).scheduler
 
 
 def test_what_is_typed_wins_wherever_it_stands() -> None:

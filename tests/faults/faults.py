@@ -33,6 +33,9 @@ LEAP = "servesim/engine/leap.py"
 FAIR = "servesim/engine/queue_order/fair_queue.py"
 SORTED = "servesim/engine/queue_order/sorted_queue.py"
 STALLING = "servesim/engine/stalling.py"
+SWAP = "servesim/engine/swap_space.py"
+TIER = "servesim/engine/tier.py"
+TIERED = "servesim/engine/tiered_engine.py"
 STATIC = "servesim/engine/static.py"
 SPLIT = "servesim/engine/disaggregated.py"
 CLUSTER = "servesim/cluster/cluster.py"
@@ -82,7 +85,7 @@ FAULTS = (
     Fault(
         "the step that the horizon cuts is counted",
         LEAP,
-        "return steps if self._end_of(steps) <= time_s else steps - 1",
+        "return steps if self.end_of(steps) <= time_s else steps - 1",
         "return steps",
     ),
     # ---- the order of preemption
@@ -132,7 +135,7 @@ FAULTS = (
     Fault(
         "blocks that others hold are taken once more",
         KV,
-        "request.blocks = found - idle",
+        "request.blocks = self._found - idle",
         "request.blocks = 0",
     ),
     Fault(
@@ -145,6 +148,56 @@ FAULTS = (
         "what is found stays where it is in the queue",
         CACHE,
         "            self._take(span, end)\n",
+        "",
+    ),
+    # ---- swapping
+    Fault(
+        "copies take no time",
+        SWAP,
+        "seconds = self.ordered * self._block_s",
+        "seconds = 0.0",
+    ),
+    Fault(
+        "the host takes more than it has room for",
+        SWAP,
+        "if blocks > self.free:",
+        "if blocks > self.blocks:",
+    ),
+    Fault(
+        "what is found on the GPU is copied back as well",
+        SWAP,
+        "missing = max(self.drop(request) - found, 0)",
+        "missing = self.drop(request)",
+    ),
+    # ---- KV tiers
+    Fault(
+        "what is being written is read",
+        TIER,
+        " and run.ready_s <= now",
+        "",
+    ),
+    Fault(
+        "what a tier has just given is lost first",
+        TIER,
+        "                self._order.move_to_end(run)\n",
+        "                self._order.move_to_end(run, last=False)\n",
+    ),
+    Fault(
+        "an old answer is found behind the beginning of a new one",
+        CACHE,
+        "if self.on_rewrite is not None and not loaded:",
+        "if False:",
+    ),
+    Fault(
+        "what is loaded takes no room",
+        TIERED,
+        "        self.kv.free -= room\n",
+        "",
+    ),
+    Fault(
+        "what has been loaded is computed as well",
+        TIERED,
+        "        request.computed += tokens\n",
         "",
     ),
     # ---- the limits of a step

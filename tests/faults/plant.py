@@ -29,6 +29,11 @@ INTERRUPTED = 2
 """The exit status of pytest where the first failure ends several processes; 1 where it ends one."""
 
 SUITE = (
+    "tests/engine/test_swap_space.py",
+    "tests/engine/test_tier.py",
+    "tests/engine/test_tiered_engine.py",
+    "tests/laws/test_swapping.py",
+    "tests/laws/test_kv_tiers.py::test_every_block_is_free_or_held_and_no_tier_is_fuller_than_full",
     "tests/laws/test_client.py",
     "tests/laws/test_conversations.py",
     "tests/workload/formats/test_prefixes.py",

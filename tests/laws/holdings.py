@@ -8,6 +8,7 @@ from typing import Any
 
 from servesim.engine.disaggregated import DecodeEngine, PrefillEngine
 from servesim.engine.static import StaticEngine
+from servesim.engine.tiered_engine import TieredEngine
 from servesim.workload.request import Request
 
 
@@ -20,9 +21,24 @@ def held_blocks(engine: Any, requests: Iterable[Request]) -> int:
     if isinstance(engine, PrefillEngine):
         kept = [request for request in requests if _leaving(request, engine)]
         held += sum(ceil(request.input_tokens / engine.kv.block_size) for request in kept)
+    if isinstance(engine, TieredEngine):
+        in_vain = [request for request in engine._given_up if request not in engine.running]
+        held += sum(request.blocks for request in (*engine.loading, *engine.landed, *in_vain))
     if isinstance(engine, DecodeEngine):
         held += sum(request.blocks for request in requests if _arriving(request, engine))
     return held
+
+
+def shared_blocks(engine: Any) -> int:
+    """Return how many blocks too many there are when each request's are counted: those held by several."""
+    holds = engine.kv._prefixes.holds
+    named = [
+        (key, place)
+        for hold in holds.values()
+        for key, first, stop in hold.pieces
+        for place in range(first, int(min(stop, hold.named)))
+    ]
+    return len(named) - len(set(named))
 
 
 def _held(request: Request, engine: Any) -> int:

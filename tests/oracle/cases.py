@@ -465,3 +465,31 @@ HANGING_UP_IN_ORDER = {
     "thrown out": hanging_up(IN_ORDER["thrown out, sharing"]),
     "in phases": hanging_up(IN_PHASES["in order"]),
 }
+
+
+def with_swapping(draw: Callable[[Random], Case]) -> Callable[[Random], Case]:
+    """Return the drawing of the same cases with host memory, ample, tight or none, for who is preempted."""
+
+    def drawn(random: Random) -> Case:
+        case = draw(random)
+        fewest = min(case.capacities)
+        step_s = random.choice((0.0, 1e-3, 0.1))
+        case.limits["swap_blocks"] = random.choice((0, 1, fewest // 4, fewest // 2, fewest, 100 * fewest))
+        case.limits["swap_block_s"] = step_s * random.uniform(0.1, 1.0)
+        return case
+
+    return drawn
+
+
+SWAPPING = {
+    "continuous": with_swapping(draw_continuous),
+    "disaggregated": with_swapping(draw_disaggregated),
+    "sharing": with_swapping(SHARING["continuous"]),
+    "in order": with_swapping(IN_ORDER["continuous"]),
+    "thrown out": with_swapping(IN_ORDER["thrown out, sharing"]),
+    "in phases": with_swapping(IN_PHASES["sharing"]),
+    "drafts": with_swapping(SPECULATING["continuous, shared prompts"]),
+    "drafts, two pools": with_swapping(SPECULATING["disaggregated"]),
+    "hanging up": with_swapping(HANGING_UP["continuous"]),
+    "hanging up, two pools": with_swapping(HANGING_UP["disaggregated"]),
+}

@@ -36,6 +36,8 @@ class Run:
     """Replica by replica, each replica's in order; a step that the horizon has cut is left out."""
     free: list[int] = field(default_factory=list)
     """Blocks free at the end, by replica."""
+    swaps: list[tuple[int, int]] = field(default_factory=list)
+    """Blocks copied to the host and back, of each request that went there or came from there."""
     ties: int = 0
     """How often two replicas' moments coincided by chance, so that rounding decides which comes first."""
 
@@ -72,6 +74,7 @@ class Cluster:
         for replica in replicas:
             self.run.steps += replica.steps[:-1] if replica.computing else replica.steps
             self.run.free.append(replica.free)
+            self.run.swaps += replica.swaps if isinstance(replica, Continuous) else []
         return self.run
 
     def send(

@@ -36,11 +36,17 @@ def assert_equal(got: Run, want: cluster.Run) -> None:
         leaps = [row for row in got.leaps if row["replica"] == replica]
         _assert_same_steps(leaps, [step for step in want.steps if step.replica == replica], queries)
     _assert_same_gaps(got, want)
+    swaps = got.cluster.swaps
+    assert (swaps.out_blocks, swaps.in_blocks) == tuple(
+        sum(swap[way] for swap in want.swaps) for way in (0, 1)
+    )
 
 
 def assert_blocks_returned(got: Run, want: cluster.Run, capacities: list[int]) -> None:
     """Assert that no block is held when nothing is left to do."""
     assert [engine.kv.free for engine in got.engines] == want.free == capacities
+    spaces = [engine.kv.swap for engine in got.engines if engine.kv.swap is not None]
+    assert all(space.free == space.blocks for space in spaces)
 
 
 def same(got: float, want: float, scale: float = 0.0) -> bool:

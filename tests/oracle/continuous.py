@@ -51,6 +51,8 @@ class Continuous:
         queue_order: QueueOrder = FCFS,
         prefill_policy: PrefillPolicy = "stall_free",
         speculation: Speculation | None = None,
+        swap_blocks: int = 0,
+        swap_block_s: float = 0.0,
     ) -> None:
         self.index = index
         self.step_time = step_time
@@ -62,6 +64,9 @@ class Continuous:
         self.enable_chunked_prefill = enable_chunked_prefill
         self.enable_prefix_caching = enable_prefix_caching
         self.speculation = speculation
+        self.swap_blocks = swap_blocks
+        """KV blocks that the host has room for; a copy of one lasts ``swap_block_s``."""
+        self.swap_block_s = swap_block_s
 
         self.prefill_policy = prefill_policy
         if prefill_policy != "stall_free":
@@ -83,6 +88,10 @@ class Continuous:
         self.steps: list[Step] = []
         self.preempted = 0
         """Preemptions since the last step began."""
+        self.copied = 0
+        """Blocks copied between GPU and host since then."""
+        self.swaps: list[tuple[int, int]] = []
+        """Blocks copied out and back, of each request that went to the host or came from there."""
 
     @property
     def free(self) -> int:
@@ -265,7 +274,8 @@ class Continuous:
     def would_fit(self, job: Job) -> bool:
         """Return whether a waiting request can be admitted beside all that run."""
         cached = self.look_up(job)
-        missing = self.target(job) - len(cached) * self.block_size
+        computed = max(len(cached) * self.block_size, job.swapped)
+        missing = self.target(job) - computed
         budget = self.max_num_batched_tokens
         for other in self.running:
             budget -= min(self.wanted(other), budget)
@@ -273,8 +283,8 @@ class Continuous:
             return False
         if missing > budget and not self.enable_chunked_prefill:
             return False
-        blocks = ceil(min(missing, budget) / self.block_size) + self.pool.idle(cached)
-        return blocks + self.blocks_of_step() <= self.free
+        blocks = ceil((computed + min(missing, budget)) / self.block_size) - len(cached)
+        return blocks + self.pool.idle(cached) + self.blocks_of_step() <= self.free
 
     def make_room(self, now: float) -> bool:
         """Preempt until all the others have room for the step; return whether any was preempted.
@@ -303,7 +313,7 @@ class Continuous:
             if job.origin.priority >= self.barred:
                 break
             cached = self.look_up(job)
-            missing = self.target(job) - len(cached) * self.block_size
+            missing = self.target(job) - max(len(cached) * self.block_size, job.swapped)
             if missing > budget and not self.enable_chunked_prefill:
                 break
             tokens = min(missing, budget)
@@ -343,10 +353,30 @@ class Continuous:
         job.blocks = list(cached)
         job.computed = len(cached) * self.block_size
         job.cached_tokens += job.computed
+        if job.swapped:
+            self.swap_in(job)
+
+    def swap_in(self, job: Job) -> None:
+        """Copy back what the host holds of a request and the GPU does not."""
+        missing = max(ceil(job.swapped / self.block_size) - len(job.blocks), 0)
+        job.computed = max(job.computed, job.swapped)
+        job.swapped = 0
+        self.copied += missing
+        self.swaps.append((0, missing))
+
+    def swap_out(self, job: Job) -> None:
+        """Copy what is computed of a request to the host, where that has room for it."""
+        blocks = ceil(job.computed / self.block_size)
+        held = sum(ceil(other.swapped / self.block_size) for other in self.waiting)
+        if held + blocks <= self.swap_blocks:
+            job.swapped = job.computed
+            self.copied += blocks
+            self.swaps.append((blocks, 0))
 
     def has_room(self, job: Job, cached: list[int], tokens: int) -> bool:
         """Return whether ``tokens`` more have room: cached blocks that nobody holds are free ones."""
-        blocks = ceil(tokens / self.block_size)
+        computed = max(len(cached) * self.block_size, job.swapped)
+        blocks = ceil((computed + tokens) / self.block_size) - len(cached)
         return blocks + self.pool.idle(cached) <= self.free
 
     def blocks_needed(self, job: Job, tokens: int) -> int:
@@ -376,6 +406,7 @@ class Continuous:
     def preempt(self, job: Job, now: float) -> None:
         """Take the blocks of a running request back, and put it at the head of the queue."""
         self.running.remove(job)
+        self.swap_out(job)
         self.waiting.insert(0, job)
         self.fill(job)
         self.pool.give_back(job.blocks)
@@ -389,6 +420,8 @@ class Continuous:
         decode_context = sum(1 + (job.draft.exact if job.draft else job.computed) for job in decodes)
         read = decode_context + (self.queries - 1) * len(decodes)
         duration_s = self.step_time.mixed(len(decodes), decode_context, chunks)
+        duration_s += self.copied * self.swap_block_s
+        self.copied = 0
         step = Step(
             replica=self.index,
             start_s=now,

@@ -32,7 +32,7 @@ class Prefill(Continuous):
 
     def has_room(self, job: Job, cached: list[int], tokens: int) -> bool:
         """Return whether a prompt can be admitted: one that was preempted, only if all of it has room."""
-        missing = self.target(job) - len(cached) * self.block_size
+        missing = self.target(job) - max(len(cached) * self.block_size, job.swapped)
         return super().has_room(job, cached, missing if job.preemptions else tokens)
 
     def reached_target(self, job: Job, now: float) -> None:

@@ -50,6 +50,8 @@ class Job:
     blocks: list[int] = field(default_factory=list)
     """The KV blocks that it holds, by number, its first tokens' first."""
     cached_tokens: int = 0
+    swapped: int = 0
+    """Tokens whose KV the host holds."""
     streaming: bool = False
     """Whether it has emitted a token since it was last admitted: its next step is a decode."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.router import LeastOutstanding, RoundRobin, Router
+from servesim.cost.memory import GIB
 from servesim.engine.continuous import Continuous
 from servesim.engine.static import Static
 from servesim.workload.arrivals import ClosedLoop
@@ -20,26 +21,33 @@ ROUTERS: dict[str, Router] = {"round_robin": RoundRobin(), "least_outstanding": 
 
 def leap(case: Case, horizon_s: float | None = None) -> Run:
     """Run servesim's engines on a case."""
-    service = _two_pools(case) if isinstance(case, DisaggregatedCase) else _one_pool(case)
-    return service.serve(case.requests, horizon_s=horizon_s)
+    return service_of(case).serve(case.requests, horizon_s=horizon_s)
+
+
+def service_of(case: Case) -> Service:
+    """Return servesim's service of a case."""
+    return _two_pools(case) if isinstance(case, DisaggregatedCase) else _one_pool(case)
 
 
 def _one_pool(case: PooledCase) -> Service:
+    limits, copies = _swapping(case.limits)
     return Service(
-        Static(**case.limits) if case.engine is OracleStatic else Continuous(**case.limits),
+        Static(**limits) if case.engine is OracleStatic else Continuous(**limits),
         step_time=case.step_time,
         kv_blocks=case.kv_blocks,
         replicas=case.replicas,
         router=ROUTERS[case.rule],
         max_model_len=case.max_model_len,
+        **copies,
         **_client(case),
     )
 
 
 def _two_pools(case: DisaggregatedCase) -> Service:
     """Return pools with links so wide that a transfer takes its latency, whatever its size and company."""
+    limits, copies = _swapping(case.limits)
     return Service(
-        Disaggregated(**case.limits, first_token=case.first_token),
+        Disaggregated(**limits, first_token=case.first_token),
         step_time=case.prefill_step_time,
         kv_blocks=case.prefill_blocks,
         replicas=case.prefill_replicas,
@@ -50,8 +58,20 @@ def _two_pools(case: DisaggregatedCase) -> Service:
         decode_replicas=case.decode_replicas,
         bytes_per_s=1e30,
         latency_s=case.transfer_s,
+        **copies,
         **_client(case),
     )
+
+
+def _swapping(limits: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a scheduler and a service are told of limits that may swap: a token's KV is one byte."""
+    rest = {name: value for name, value in limits.items() if not name.startswith("swap_")}
+    if "swap_blocks" not in limits:
+        return rest, {}
+    block_bytes = limits["block_size"]
+    space = limits["swap_blocks"] * block_bytes / GIB
+    rest |= {"preemption_mode": "swap", "swap_space": space, "pcie_efficiency": 0.5}
+    return rest, {"pcie_bytes_per_s": block_bytes / max(0.5 * limits["swap_block_s"], 1e-15)}
 
 
 def _client(case: Case) -> dict[str, Any]:

@@ -63,6 +63,21 @@ def sharing_regimes(run: Run) -> Counter[str]:
     )
 
 
+def swapping_regimes(run: Run) -> Counter[str]:
+    """Return how often requests were swapped, and in which ways."""
+    out = [blocks for blocks, back in run.swaps if blocks]
+    back = [blocks for out, blocks in run.swaps if not out]
+    preempted = sum(job.preemptions for job in run.finished)
+    return Counter(
+        {
+            "swapped out": len(out),
+            "host full": preempted - len(out),
+            "copied back": sum(blocks > 0 for blocks in back),
+            "found on the GPU": sum(blocks == 0 for blocks in back),
+        }
+    )
+
+
 def _limits(case: Case) -> Counter[str]:
     limits = case.limits
     counts = Counter([f"blocks of {limits['block_size']}", f"{len(case.capacities)} replicas"])

@@ -152,6 +152,31 @@ def test_prefix_caching_keeps_what_nobody_takes() -> None:
     assert [by_name(run)[name].cached_tokens for name in "AB"] == [0, 2]
 
 
+def test_swapped_blocks_come_back() -> None:
+    """4 blocks of 2, and 2 on the host; a copy lasts 0.25 s. Both sent at 0. A: 3 in, 4 out. B: 4 in, 4 out.
+
+    start | scheduled   | duration | blocks | waiting | preempted
+    0.00  | A:3+0 B:4+0 | 1.70     | 4      | 0       | 0
+    1.70  | A:4         | 1.54     | 2      | 1       | 1
+    3.24  | A:5         | 1.05     | 3      | 1       | 0
+    4.29  | A:6         | 1.06     | 3      | 1       | 0
+    5.35  | B:1+4       | 1.68     | 3      | 0       | 0
+    7.03  | B:6         | 1.06     | 3      | 0       | 0
+    8.09  | B:7         | 1.07     | 4      | 0       | 0
+
+    At 1.70 B's fifth token finds no block: its two are copied out before A's token is computed. At 3.24 and
+    4.29 it needs three blocks, and one is free. At 5.35 two blocks are copied back before its one missing
+    token. (1 + .3 + .4; 1 + .04 + 2 x .25; 1 + .1 + .08 + 2 x .25)
+
+    A emits at 1.70, 3.24, 4.29, 5.35
+    B emits at 1.70, 7.03, 8.09, 9.16
+    """
+    swapping = {"swap_blocks": 2, "swap_block_s": 0.25}
+    run = continuous((0.0, 3, 4), (0.0, 4, 4), kv_blocks=4, block_size=2, **swapping)
+    assert_follows(run, test_swapped_blocks_come_back)
+    assert run.swaps == [(2, 0), (0, 2)]
+
+
 def test_a_prompt_preempts_itself() -> None:
     """4 blocks of 2, a budget of 4 tokens. Both sent at 0. A: 2 in, 3 out. B: 5 in, 1 out.
 

@@ -40,6 +40,8 @@ KEYS = [
     "utilisation",
     "memory",
     "transfer",
+    "offload",
+    "swap",
     "cost",
     "energy",
     "calibration",

@@ -227,8 +227,10 @@ class EngineArgs:
 
 def _typed(key: str, value: Any) -> str:
     """Return what would have to be typed to set a key, or to choose an option where the value is one."""
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and "kind" in value:
         return f"{key.replace('.', '/')}={value['kind']}"
+    if isinstance(value, Mapping):
+        return ", ".join(_typed(f"{key}.{name}", part) for name, part in value.items())
     return f"{key}={str(value).lower() if isinstance(value, bool) else value}"
 
 

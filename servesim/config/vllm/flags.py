@@ -87,6 +87,15 @@ def queue_order(value: Any) -> dict[str, str]:
     return {"kind": value}
 
 
+def host_tier(value: Any) -> dict[str, Any]:
+    """Return a KV tier of so many GiB of host memory for each engine, all its GPUs together.
+
+    Raises:
+        ValueError: it is no number.
+    """
+    return {"host": {"capacity": number(value)}}
+
+
 class Rule(NamedTuple):
     """The key that a flag sets, and how its value is read. ``cluster.`` stands for each pool."""
 
@@ -106,6 +115,9 @@ RULES: Mapping[str, Rule] = {
     "kv_cache_dtype": Rule("scheduler.kv_cache_dtype", kv_dtype),
     "scheduling_policy": Rule("scheduler.queue_order", queue_order),
     "num_gpu_blocks_override": Rule("scheduler.num_gpu_blocks_override", whole),
+    "preemption_mode": Rule("scheduler.preemption_mode", str),
+    "swap_space": Rule("scheduler.swap_space", number),
+    "kv_offloading_size": Rule("scheduler.offload", host_tier),
 }
 
 
@@ -150,13 +162,13 @@ def _names(text: str) -> frozenset[str]:
 TIMED = _names(
     """enforce_eager compilation_config optimization_level performance_mode cudagraph_capture_sizes
     max_cudagraph_capture_size cuda_graph_sizes max_seq_len_to_capture async_scheduling attention_backend
-    attention_config cpu_offload_gb cpu_offload_params offload_backend kv_offloading_size
+    attention_config cpu_offload_gb cpu_offload_params offload_backend
     kv_offloading_backend kv_transfer_config ec_transfer_config enable_lora max_loras max_lora_rank
     lora_modules lora_extra_vocab_size fully_sharded_loras max_cpu_loras scheduler_cls
     disable_custom_all_reduce max_num_partial_prefills max_long_partial_prefills
     long_prefill_token_threshold num_scheduler_steps multi_step_stream_outputs scheduler_delay_factor
     disable_cascade_attn enable_dbo ubatch_size dbo_decode_token_threshold dbo_prefill_token_threshold
-    num_lookahead_slots preemption_mode calculate_kv_scales kv_sharing_fast_prefill stream_interval
+    num_lookahead_slots calculate_kv_scales kv_sharing_fast_prefill stream_interval
     disable_sliding_window override_attention_dtype model_impl structured_outputs_config
     guided_decoding_backend logits_processors logits_processor_pattern collect_detailed_traces
     enable_layerwise_nvtx_tracing profiler_config kernel_config moe_backend all2all_backend enable_eplb
@@ -181,7 +193,7 @@ OPERATIONAL = _names(
     ignore_patterns config_format hf_token allowed_local_media_path allowed_media_domains seed max_logprobs
     logprobs_mode generation_config override_generation_config enable_sleep_mode runner convert task
     distributed_executor_backend worker_cls worker_extension_cls worker_use_ray ray_workers_use_nsight
-    max_parallel_loading_workers swap_space prefix_caching_hash_algo disable_hybrid_kv_cache_manager
+    max_parallel_loading_workers prefix_caching_hash_algo disable_hybrid_kv_cache_manager
     use_v2_block_manager use_tqdm_on_load pt_load_map_location show_hidden_metrics_for_version
     otlp_traces_endpoint kv_cache_metrics kv_cache_metrics_sample cudagraph_metrics enable_mfu_metrics
     enable_logging_iteration_details kv_events_config additional_config shutdown_timeout data_parallel_rank
