@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, count, islice
-from math import ceil
+from math import inf
 from statistics import NormalDist
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from servesim.workload.normal import normal_cdf
 from servesim.workload.notes import Notes
 from servesim.workload.origin import ANYWHERE, Origin
 from servesim.workload.session import Session
+from servesim.workload.session_draws import CHUNK_SESSIONS, INPUT, OUTPUT, WAIT, Drawn, draw_chunk
 from servesim.workload.tenant import Tenants, draw_tenants, tenant_origins
 from servesim.workload.tools import Tools
 from servesim.workload.turns import Turns
@@ -28,24 +29,8 @@ from servesim.workload.vllm_bench import VllmBench
 
 #: Requests of conversations that name no limit: so many that most of them are sent at the full rate.
 DEFAULT_REQUESTS = 10_000
-#: Sessions that are drawn at a time: enough for numpy, few enough to keep memory flat.
-CHUNK_SESSIONS = 256
 #: System prompts, at the most.
 MOST_PROMPTS = 100_000
-
-#: What is drawn for a turn: standard normals for its input, its output, the wait before it, and a tool call.
-_INPUT, _OUTPUT, _WAIT, _CALL = range(4)
-
-
-class _Drawn(NamedTuple):
-    """What was drawn for one session: a share, which chooses its system prompt, and a row for each turn.
-
-    ``results`` says which turns bring the result of a tool.
-    """
-
-    share: float
-    normals: FloatArray
-    results: BoolArray
 
 
 @dataclass(frozen=True)
@@ -61,8 +46,8 @@ class Sessions:
     The rate of the arrivals is that of sessions. ``sessions`` ends their beginning; ``requests`` and
     ``duration_s`` end all sending; without any limit 10,000 requests are sent.
 
-    Session i is the same in every configuration and at every rate: it draws from a stream of its own, a row
-    for each turn, so that it goes on as it began where turns are added.
+    Session i is the same in every configuration and at every rate, and goes on as it began where turns are
+    added (:func:`draw_chunk`).
     """
 
     arrivals: OpenLoop | VllmBench | ClosedLoop
@@ -152,13 +137,17 @@ class Sessions:
 
     def conversations(self, streams: Streams) -> Iterator[Session]:
         """Yield the sessions in order of their numbers, up to their limit."""
-        numbers = iter(count() if self.sessions is None else range(self.sessions))
         draw = draw_tenants(self.tenants, streams) if self.tenants else None
         known = tenant_origins(self.tenants) if self.tenants else [ANYWHERE]
-        while some := list(islice(numbers, CHUNK_SESSIONS)):
-            places = draw(len(some)) if draw else [0] * len(some)
-            drawn = [self._drawn(streams.stream("sessions", number)) for number in some]
-            yield from self._sessions(some, drawn, [known[place] for place in places])
+        for chunk in count():
+            first = chunk * CHUNK_SESSIONS
+            left = CHUNK_SESSIONS if self.sessions is None else min(self.sessions - first, CHUNK_SESSIONS)
+            if left <= 0:
+                return
+            places = draw(left) if draw else [0] * left
+            drawn = list(islice(draw_chunk(streams, chunk, self.turns, self._call_below), left))
+            origins = [known[place] for place in places]
+            yield from self._sessions(range(first, first + left), drawn, origins)
 
     def batches(self, streams: Streams) -> Iterator[Batch]:
         """Yield the first request of each session, as if all began at 0; later ones wait for answers."""
@@ -168,32 +157,14 @@ class Sessions:
             outputs = np.array([each.outputs[0] for each in some])
             yield Batch(np.zeros(len(some)), inputs, outputs, [each.origin for each in some])
 
-    def _drawn(self, rng: np.random.Generator) -> _Drawn:
-        """Draw a session from its stream."""
-        share, length = rng.random(2).tolist()
-        turns = self.turns.of(length)
-        if not self.tools.calls:
-            return _Drawn(share, rng.standard_normal((turns, 4)), np.zeros(turns, dtype=bool))
-        blocks: list[FloatArray] = []
-        begun = 0  # turns of the human; the row that would begin one more ends the session
-        while begun <= turns:
-            blocks.append(rng.standard_normal((ceil((turns + 1) * (1 + self.tools.calls)), 4)))
-            results = blocks[-1][:, _CALL] < self._call_below
-            if len(blocks) == 1:
-                results[0] = False
-            begun += int(np.count_nonzero(~results))
-        normals = np.concatenate(blocks)
-        results = normals[:, _CALL] < self._call_below
-        results[0] = False
-        end = int(np.flatnonzero(~results)[turns])
-        return _Drawn(share, normals[:end], results[:end])
-
     @cached_property
     def _call_below(self) -> float:
         """The standard normal below which a tool is called."""
-        return NormalDist().inv_cdf(self.tools.probability)
+        return NormalDist().inv_cdf(self.tools.probability) if self.tools.calls else -inf
 
-    def _sessions(self, numbers: list[int], drawn: list[_Drawn], origins: list[Origin]) -> Iterator[Session]:
+    def _sessions(
+        self, numbers: Iterable[int], drawn: list[Drawn], origins: list[Origin]
+    ) -> Iterator[Session]:
         """Yield sessions from what was drawn for each."""
         normals = np.concatenate([each.normals for each in drawn])
         results = np.concatenate([each.results for each in drawn])
@@ -222,7 +193,7 @@ class Sessions:
 
     def _tokens(self, normals: FloatArray, results: BoolArray) -> tuple[IntArray, IntArray]:
         """Return the new tokens and the tokens of the answer of each turn."""
-        pairs = normals[:, [_INPUT, _OUTPUT]]
+        pairs = normals[:, [INPUT, OUTPUT]]
         inputs, outputs = self.lengths.tokens(pairs)
         if results.any():
             inputs, outputs = inputs.copy(), outputs.copy()
@@ -231,7 +202,7 @@ class Sessions:
 
     def _waits_s(self, normals: FloatArray, results: BoolArray) -> FloatArray:
         """Return the seconds before each turn: of thinking, or of a tool at work."""
-        units = -np.log(normal_cdf(normals[:, _WAIT]))  # exponential, of mean 1
+        units = -np.log(normal_cdf(normals[:, WAIT]))  # exponential, of mean 1
         thought_s = self.think_time_s * (units if self.think_time == "exponential" else 1.0)
         worked_s = self.tools.delay_s * (units if self.tools.delay == "exponential" else 1.0)
         waits_s: FloatArray = np.where(results, worked_s, thought_s)

@@ -52,7 +52,11 @@ def test_the_default_is_a_70b_on_one_node_under_continuous_batching() -> None:
 
 @pytest.mark.parametrize(("group", "option"), [choice for choice in CHOICES if choice[0] != "experiment"])
 def test_every_shipped_option_builds(group: str, option: str) -> None:
-    beside = {"cluster": f"scheduler={option}", "transfer_overhead": "scheduler=disaggregated"}
+    beside = {
+        "cluster": f"scheduler={option}",
+        "transfer_overhead": "scheduler=disaggregated",
+        "workload/turns": "workload=sessions",
+    }
     place = "@cluster.transfer.overhead" if group == "transfer_overhead" else ""
     load(f"{group}{place}={option}", beside.get(group, "seed=1"), "ignore_capacity=true")
 

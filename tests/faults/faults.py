@@ -73,8 +73,8 @@ FAULTS = (
     Fault(
         "a leap goes one step beyond a break of the step time",
         ENGINE,
-        "int(limit - context) // count + 1",
-        "int(limit - context) // count + 2",
+        "int((limit - context) // growth) + 1",
+        "int((limit - context) // growth) + 2",
     ),
     Fault(
         "an arrival on a boundary is left to rounding",
@@ -92,8 +92,8 @@ FAULTS = (
     Fault(
         "the first running request is preempted, not the last",
         ENGINE,
-        "request, _ = self.running.popitem()",
-        "del self.running[request := next(iter(self.running))]",
+        "(request, _), spare = self.running.popitem(), 0",
+        "del self.running[request := next(iter(self.running))]; spare = 0",
     ),
     Fault(
         "a preempted request goes to the tail of the queue",
@@ -360,7 +360,7 @@ FAULTS = (
     Fault(
         "a request that was given up keeps its blocks",
         ENGINE,
-        "        self.kv.leave(request, request.computed + tokens)\n",
+        "        self.kv.leave(request, request.computed + tokens, spare)\n",
         "",
     ),
     Fault(

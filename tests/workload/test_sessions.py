@@ -12,7 +12,6 @@ import pytest
 
 from servesim.check import ConfigError, check
 from servesim.streams import Streams
-from servesim.workload import sessions
 from servesim.workload.arrivals import Burst, ClosedLoop, Constant, Poisson
 from servesim.workload.lengths import Geometric, Lognormal
 from servesim.workload.session import Session
@@ -61,12 +60,15 @@ def test_a_session_with_more_turns_goes_on_as_it_began() -> None:
         assert long.waits_s[:3] == short.waits_s
 
 
-@pytest.mark.parametrize("chunk", [1, 7])
-def test_the_number_drawn_at_a_time_changes_no_bit(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    tenants = {"a": Tenant(), "b": Tenant()}
-    usual = drawn(replace(AGENTS, tenants=tenants), 40)
-    monkeypatch.setattr(sessions, "CHUNK_SESSIONS", chunk)
-    assert drawn(replace(AGENTS, tenants=tenants), 40) == usual
+def test_a_very_long_session_goes_on_as_it_began() -> None:
+    """Some turns of the longer ones come from streams of their own, and all have as many as they should."""
+    turns = (500, 511, 513, 2000)
+    found = [drawn(replace(CHAT, turns=Fixed(count)), 3) for count in turns]
+    for each in zip(*found, strict=True):
+        assert tuple(session.turns for session in each) == turns
+        assert each[0].waits_s == each[3].waits_s[:500]
+        assert each[2].waits_s == each[3].waits_s[:513]
+        assert len(set(each[3].waits_s)) == len(each[3].waits_s)
 
 
 def test_a_limit_of_sessions_is_exact() -> None:
