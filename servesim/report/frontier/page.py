@@ -13,7 +13,7 @@ from servesim.report.frontier.compare import differences, side_by_side
 from servesim.report.frontier.curves import curves
 from servesim.report.frontier.drawing import EXTRAPOLATED, LIMITS, Drawing, Sweep
 from servesim.report.frontier.style import MOST_STYLES, legend
-from servesim.report.frontier.tables import best_points, definitions, every_point, failures
+from servesim.report.frontier.tables import best_points, definitions, every_point, failures, worth
 from servesim.report.frontier.view import DIFFERENCE
 from servesim.report.metrics import (
     ATTAINMENT,
@@ -65,6 +65,8 @@ def _lead(drawing: Drawing) -> Iterator[str]:
     if sweep.same:
         yield f"The same in all: {' '.join(sweep.same)}"
     yield _objective(drawing)
+    if sweep.baseline:
+        yield from worth(points, sweep.baseline)
     yield from _outside(points)
     if seeds == 1:
         yield "One seed: there are no intervals, and small differences may be chance."

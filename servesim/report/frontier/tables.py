@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -48,6 +48,24 @@ def command(text: str) -> Markup:
         f'<span class="command"><button type="button" class="copy" data-copy="{said}">Copy</button>'
         f'<code title="{said}">{said}</code></span>'
     )
+
+
+def worth(points: pd.DataFrame, baseline: str) -> Iterator[str]:
+    """Yield what each variant saves of the baseline's cost within the SLO, each at its own cheapest load.
+
+    Nothing where the baseline never meets it, or a variant stands for several configurations.
+    """
+    if "variant" not in points or points.groupby("variant").config.nunique().max() > 1:
+        return
+    fit = points[(points.state == CLEAN) & points.meets & points[COST.column].notna()]
+    least = fit.groupby("variant", sort=False)[COST.column].min().sort_values()
+    if baseline not in least:
+        return
+    usd = least.pop(baseline)
+    said = [f"{variant} {cost / usd - 1:+.0%} (${cost:,.2f})" for variant, cost in least.items()]
+    never = [variant for variant in points.variant.unique() if variant not in {*least.index, baseline}]
+    said += [f"{variant} meets it at no load" for variant in never]
+    yield f"Least cost within the SLO: {baseline} ${usd:,.2f} per million output tokens; {', '.join(said)}."
 
 
 def best_points(points: pd.DataFrame, load: str | None, chosen: Sequence[Style], asks: bool) -> Table:

@@ -4,7 +4,7 @@ import html
 import re
 
 from servesim.report.frontier.style import styles
-from servesim.report.frontier.tables import best_points, every_point, failures
+from servesim.report.frontier.tables import best_points, every_point, failures, worth
 from servesim.report.metrics import COST
 from servesim.report.page import Markup
 from tests.report.frontier.made import ERROR, RATE, points_of, sweep_table
@@ -83,6 +83,19 @@ def test_without_an_slo_the_cheapest_clean_point_counts():
     table = sweep_table().assign(**{"goodput.met": None, "goodput.attainment": None})
     assert best(table)["one, h100"][0] == "none"
     assert best(table, asks=False)["one, h100"][0] == "8"
+
+
+def test_what_a_variant_is_worth_is_told_against_the_baseline():
+    table = sweep_table(gpus=("h100",), variants=("one", "two", "hopeless"))
+    table.loc[table.variant == "hopeless", ["goodput.met", "goodput.attainment"]] = [False, 0.0]
+    loads = table.groupby(["variant", RATE]).agg(met=("goodput.met", "all"), usd=(COST.column, "mean"))
+    one, two = (loads.loc[name].query("met").usd.min() for name in ("one", "two"))
+    (said,) = worth(points_of(table, RATE), "one")
+    assert f"one ${one:,.2f} per million output tokens" in said
+    assert f"two {two / one - 1:+.0%} (${two:,.2f})" in said
+    assert "hopeless meets it at no load" in said
+    assert not list(worth(points_of(table, RATE), "hopeless"))
+    assert not list(worth(points_of(sweep_table(), RATE), "one"))  # a variant on two GPUs
 
 
 def test_failures_have_their_message_as_it_is_and_their_command():
