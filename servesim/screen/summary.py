@@ -268,22 +268,24 @@ def _classes(classes: Mapping[str, Mapping[str, Any]]) -> RenderableType:
 
 
 def _tenants(fairness: Mapping[str, Any]) -> RenderableType:
-    """Show what each tenant got, and how even that was."""
-    table = _columns("", "n", "TTFT mean (ms)", "p50", "p99", "service/s", "while all wait")
-    for name, row in fairness["tenants"].items():
+    """Show what each tenant got, and how even that was; a service is told as it is, the index weighs it."""
+    tenants = fairness["tenants"]
+    weighted = len({row["weight"] for row in tenants.values()}) > 1
+    weight = ("weight",) if weighted else ()
+    table = _columns("", *weight, "n", "TTFT mean (ms)", "p50", "p99", "service/s", "while all wait")
+    for name, row in tenants.items():
         times = (number(row["ttft_s"][key], 1e3) for key in ("mean", "p50", "p99"))
         rates = (number(row[key]) for key in ("service_per_s", "backlogged_service_per_s"))
-        table.add_row(name, f"{row['requests']:,}", *times, *rates)
-    backlogged = f"the {number(fairness['backlogged_s'])} s in which all wait"
-    of = (
-        backlogged
-        if fairness["of"] == "backlog"
-        else "all that was asked for, as they hardly ever wait at once"
-    )
-    rest = fairness["number"] - len(fairness["tenants"])
+        own = (f"{row['weight']:g}",) if weighted else ()
+        table.add_row(name, *own, f"{row['requests']:,}", *times, *rates)
+    index, of = fairness["jain_index"], " / weight" if weighted else ""
+    told = f"Jain's index {number(index)} (1: even) of service{of} in the"
+    told += f" {number(fairness['backlogged_s'])} s in which all wait at the same replica"
+    if index is None:
+        told = "all hardly ever wait at the same replica, so there is nothing to be fair about"
+    rest = fairness["number"] - len(tenants)
     more = f"; {counted(rest, 'more tenant')}" if rest else ""
-    told = f"Jain's index {number(fairness['jain_index'])} of {of} (1: even){more}"
-    return Group(table, Text(f"{told}; service: input + 2 x output tokens"))
+    return Group(table, Text(f"{told}{more}; service: input + 2 x output tokens"))
 
 
 def _cost(summary: Mapping[str, Any]) -> str:
