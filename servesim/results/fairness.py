@@ -79,16 +79,14 @@ def _replicas(records: Records) -> NDArray[np.int64]:
     """Return where each request waits to be scheduled; -1: nowhere."""
     requests = records.request_table
     replica, prefill = (requests.column(name) for name in ("replica", "prefill_replica"))
-    where: NDArray[np.int64] = np.nan_to_num(np.where(prefill >= 0, prefill, replica), nan=-1).astype(
-        np.int64
-    )
-    return where
+    where = np.nan_to_num(np.where(prefill >= 0, prefill, replica), nan=-1)
+    return where.astype(np.int64)
 
 
 def _while_all_wait(
     everybody: Service, tenant: NDArray[np.int64], replica: NDArray[np.int64]
 ) -> tuple[float, Floats]:
-    """Return for how long every tenant had requests waiting at a replica, and what each was served there then.
+    """Return for how long every tenant had requests waiting at a replica, and what each got there then.
 
     Both are sums over the replicas: of two at which all wait for the same second, they tell two seconds.
     """
