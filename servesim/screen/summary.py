@@ -27,7 +27,8 @@ _LATENCIES = (
     ("ITL (ms)", "itl_s", 1e3),
     ("E2E (s)", "e2e_s", 1.0),
 )
-_HELD = (("client queue (s)", "client_queue_s", 1.0), ("E2E from due (s)", "user_e2e_s", 1.0))
+#: What a user sees where the client holds requests back: E2E from when they were due.
+_HELD = (("client queue (s)", "client_queue_s", 1.0), ("user E2E (s)", "user_e2e_s", 1.0))
 _RATES = (
     ("requests/s", "requests_per_s"),
     ("input tokens/s", "input_tokens_per_s"),
@@ -40,6 +41,8 @@ _SHARES = {
     "bandwidth": "of bandwidth",
     "kv_cache": "of KV blocks",
 }
+#: Share of the requests from which on losing them is overload, and of the time for which GPUs are then busy.
+_MANY_LOST, _BUSY = 0.01, 0.9
 _LEAST_S = 5e-7  # a part of E2E that is shorter is the rounding of sums
 
 
@@ -74,6 +77,7 @@ def _sections(
 ) -> Iterator[tuple[str, RenderableType]]:
     """Yield a heading and its content, in the order of reading."""
     scenario = summary["scenario"]
+    whole_run = "whole run: " if scenario["steady"] else ""  # beside figures of the steady part
     yield "Model", formats(scenario)
     yield "Cluster", cluster(scenario, summary["transfer"])
     yield "Scheduler", _scheduler(scenario)
@@ -87,9 +91,9 @@ def _sections(
     if swap := summary["swap"]:
         yield "Swap", swapped(swap)
     if conversations := summary.get("sessions"):
-        yield "Sessions", _sessions(conversations)
+        yield "Sessions", whole_run + _sessions(conversations)
     if summary["prefill"]["cached_tokens"]:
-        yield "Prefix cache", _prefix_cache(summary)
+        yield "Prefix cache", whole_run + _prefix_cache(summary)
     if section := summary.get("metrics"):
         yield "Time", _time(summary)
         yield dialect_title(section), dialect(section)
@@ -102,7 +106,7 @@ def _sections(
     if by_class := summary.get("classes"):
         yield "Classes", _classes(by_class)
     if by_tenant := summary.get("fairness"):
-        yield "Tenants", _tenants(by_tenant)
+        yield "Tenants", _tenants(by_tenant, whole_run)
     yield "Cost", _cost(summary)
     yield "Energy", energy(summary)
     yield "Load", _load(summary)
@@ -268,7 +272,7 @@ def _classes(classes: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     return table
 
 
-def _tenants(fairness: Mapping[str, Any]) -> RenderableType:
+def _tenants(fairness: Mapping[str, Any], whole_run: str) -> RenderableType:
     """Show what each tenant got, and how even that was; a service is told as it is, the index weighs it."""
     tenants = fairness["tenants"]
     weighted = len({row["weight"] for row in tenants.values()}) > 1
@@ -286,7 +290,7 @@ def _tenants(fairness: Mapping[str, Any]) -> RenderableType:
         told = "all hardly ever wait at the same replica, so there is nothing to be fair about"
     rest = fairness["number"] - len(tenants)
     more = f"; {counted(rest, 'more tenant')}" if rest else ""
-    return Group(table, Text(f"{told}{more}; service: input + 2 x output tokens"))
+    return Group(table, Text(f"{whole_run}{told}{more}; service: input + 2 x output tokens"))
 
 
 def _cost(summary: Mapping[str, Any]) -> str:
@@ -313,6 +317,8 @@ def _shares(used: Mapping[str, Any]) -> str:
 
 
 def _saturation(summary: Mapping[str, Any]) -> str:
+    if not summary["saturated"] and (lost := _overload(summary)):
+        return lost
     if summary["saturated"] is None:
         workload = summary["scenario"]["workload"]
         kind = workload.get("arrivals", {}).get("kind")
@@ -320,6 +326,16 @@ def _saturation(summary: Mapping[str, Any]) -> str:
             return f"all {'sessions' if workload['kind'] == 'sessions' else 'requests'} at once"
         return "closed loop" if kind == "closed_loop" else "too short to tell saturation"
     return "SATURATED" if summary["saturated"] else "not saturated"
+
+
+def _overload(summary: Mapping[str, Any]) -> str:
+    """Tell of load that was lost while the GPUs were busy: a queue that is cut so need not grow."""
+    accounting, busy = summary["accounting"], summary["utilisation"]["busy"] or 0.0
+    rejected = sum(accounting["dropped"].get(reason, 0) for reason in ("queue_full", "slo"))
+    ends = {"timed out": accounting["timed_out"], "rejected": rejected}
+    lost = sum(ends.values()) > _MANY_LOST * accounting["injected"] and busy > _BUSY
+    said = " and ".join(f"{count:,} {how}" for how, count in ends.items() if count)
+    return f"OVERLOADED ({said})" if lost else ""
 
 
 def _columns(*headings: str) -> Table:
