@@ -41,8 +41,8 @@ _SHARES = {
     "bandwidth": "of bandwidth",
     "kv_cache": "of KV blocks",
 }
-#: Share of the requests from which on losing them is overload, and of the time for which GPUs are then busy.
-_MANY_LOST, _BUSY = 0.01, 0.9
+#: Share of the requests from which on their loss is told, and of E2E from which on a wait is long.
+_MANY_LOST, _LONG = 0.01, 0.1
 _LEAST_S = 5e-7  # a part of E2E that is shorter is the rounding of sums
 
 
@@ -317,7 +317,7 @@ def _shares(used: Mapping[str, Any]) -> str:
 
 
 def _saturation(summary: Mapping[str, Any]) -> str:
-    if not summary["saturated"] and (lost := _overload(summary)):
+    if not summary["saturated"] and (lost := _lost(summary)):
         return lost
     if summary["saturated"] is None:
         workload = summary["scenario"]["workload"]
@@ -328,14 +328,17 @@ def _saturation(summary: Mapping[str, Any]) -> str:
     return "SATURATED" if summary["saturated"] else "not saturated"
 
 
-def _overload(summary: Mapping[str, Any]) -> str:
-    """Tell of load that was lost while the GPUs were busy: a queue that is cut so need not grow."""
-    accounting, busy = summary["accounting"], summary["utilisation"]["busy"] or 0.0
+def _lost(summary: Mapping[str, Any]) -> str:
+    """Tell of load that was lost; where others waited long, a queue that is cut so need not grow."""
+    accounting = summary["accounting"]
     rejected = sum(accounting["dropped"].get(reason, 0) for reason in ("queue_full", "slo"))
     ends = {"timed out": accounting["timed_out"], "rejected": rejected}
-    lost = sum(ends.values()) > _MANY_LOST * accounting["injected"] and busy > _BUSY
+    if sum(ends.values()) <= _MANY_LOST * accounting["injected"]:
+        return ""
     said = " and ".join(f"{count:,} {how}" for how, count in ends.items() if count)
-    return f"OVERLOADED ({said})" if lost else ""
+    spent = {name: part or 0.0 for name, part in summary["breakdown_s"].items()}
+    waited = spent["queue"] + spent["preempted"] + spent["decode_queue"]
+    return f"OVERLOADED ({said})" if rejected or waited > _LONG * sum(spent.values()) else said
 
 
 def _columns(*headings: str) -> Table:

@@ -167,3 +167,22 @@ def test_what_is_of_the_whole_run_says_so_beside_a_steady_part() -> None:
     summary["scenario"]["steady"] = True
     printed = unwrapped(printed_from(summary))
     assert "Prefix cache whole run: 50.0% of the tokens of prompts were found: 7 found, 2 more" in printed
+
+
+@pytest.mark.parametrize(
+    ("ends", "queue_s", "load"),
+    [
+        ({"timed_out": 9}, 30.0, "Load OVERLOADED (9 timed out); "),
+        ({"timed_out": 9}, 0.0, "Load 9 timed out; "),
+        ({"dropped": {"slo": 2, "queue_full": 3}}, 0.0, "Load OVERLOADED (5 rejected); "),
+        ({"dropped": {"prompt_too_long": 5}}, 30.0, "Load not saturated; "),
+    ],
+)
+def test_load_that_is_lost_after_a_long_wait_is_overload(
+    ends: dict[str, Any], queue_s: float, load: str
+) -> None:
+    summary = copy.deepcopy(summary_of())
+    summary["saturated"] = False
+    summary["accounting"] |= ends
+    summary["breakdown_s"]["queue"] = queue_s
+    assert load in unwrapped(printed_from(summary))
