@@ -27,7 +27,8 @@ _LATENCIES = (
     ("ITL (ms)", "itl_s", 1e3),
     ("E2E (s)", "e2e_s", 1.0),
 )
-_HELD = (("client queue (s)", "client_queue_s", 1.0), ("E2E from due (s)", "user_e2e_s", 1.0))
+#: What a user sees where the client holds requests back: E2E from when they were due.
+_HELD = (("client queue (s)", "client_queue_s", 1.0), ("user E2E (s)", "user_e2e_s", 1.0))
 _RATES = (
     ("requests/s", "requests_per_s"),
     ("input tokens/s", "input_tokens_per_s"),
@@ -40,6 +41,8 @@ _SHARES = {
     "bandwidth": "of bandwidth",
     "kv_cache": "of KV blocks",
 }
+#: Share of the requests from which on their loss is told, and of E2E from which on a wait is long.
+_MANY_LOST, _LONG = 0.01, 0.1
 _LEAST_S = 5e-7  # a part of E2E that is shorter is the rounding of sums
 
 
@@ -74,6 +77,7 @@ def _sections(
 ) -> Iterator[tuple[str, RenderableType]]:
     """Yield a heading and its content, in the order of reading."""
     scenario = summary["scenario"]
+    whole_run = "whole run: " if scenario["steady"] else ""  # beside figures of the steady part
     yield "Model", formats(scenario)
     yield "Cluster", cluster(scenario, summary["transfer"])
     yield "Scheduler", _scheduler(scenario)
@@ -87,9 +91,9 @@ def _sections(
     if swap := summary["swap"]:
         yield "Swap", swapped(swap)
     if conversations := summary.get("sessions"):
-        yield "Sessions", _sessions(conversations)
+        yield "Sessions", whole_run + _sessions(conversations)
     if summary["prefill"]["cached_tokens"]:
-        yield "Prefix cache", _prefix_cache(summary)
+        yield "Prefix cache", whole_run + _prefix_cache(summary)
     if section := summary.get("metrics"):
         yield "Time", _time(summary)
         yield dialect_title(section), dialect(section)
@@ -102,7 +106,7 @@ def _sections(
     if by_class := summary.get("classes"):
         yield "Classes", _classes(by_class)
     if by_tenant := summary.get("fairness"):
-        yield "Tenants", _tenants(by_tenant)
+        yield "Tenants", _tenants(by_tenant, whole_run)
     yield "Cost", _cost(summary)
     yield "Energy", energy(summary)
     yield "Load", _load(summary)
@@ -220,8 +224,9 @@ def _prefix_cache(summary: Mapping[str, Any]) -> str:
     found = f"{percent(prefill['hit_rate'])} of the tokens of prompts were found"
     tiers = summary["offload"]
     loaded = f" {tiers['loaded_tokens']:,} loaded," if tiers else ""
-    sums = f"{prefill['cached_tokens']:,} found,{loaded} {prefill['computed_tokens']:,} computed"
-    return f"{found}: {sums}"
+    again = f" {prefill['recovered_tokens']:,} more after preemptions," if prefill["recovered_tokens"] else ""
+    first = prefill["cached_tokens"] - prefill["recovered_tokens"]
+    return f"{found}: {first:,} found,{again}{loaded} {prefill['computed_tokens']:,} computed"
 
 
 def _latency(latency: Mapping[str, Mapping[str, Any]]) -> RenderableType:
@@ -267,23 +272,25 @@ def _classes(classes: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     return table
 
 
-def _tenants(fairness: Mapping[str, Any]) -> RenderableType:
-    """Show what each tenant got, and how even that was."""
-    table = _columns("", "n", "TTFT mean (ms)", "p50", "p99", "service/s", "while all wait")
-    for name, row in fairness["tenants"].items():
+def _tenants(fairness: Mapping[str, Any], whole_run: str) -> RenderableType:
+    """Show what each tenant got, and how even that was; a service is told as it is, the index weighs it."""
+    tenants = fairness["tenants"]
+    weighted = len({row["weight"] for row in tenants.values()}) > 1
+    weight = ("weight",) if weighted else ()
+    table = _columns("", *weight, "n", "TTFT mean (ms)", "p50", "p99", "service/s", "while all wait")
+    for name, row in tenants.items():
         times = (number(row["ttft_s"][key], 1e3) for key in ("mean", "p50", "p99"))
         rates = (number(row[key]) for key in ("service_per_s", "backlogged_service_per_s"))
-        table.add_row(name, f"{row['requests']:,}", *times, *rates)
-    backlogged = f"the {number(fairness['backlogged_s'])} s in which all wait"
-    of = (
-        backlogged
-        if fairness["of"] == "backlog"
-        else "all that was asked for, as they hardly ever wait at once"
-    )
-    rest = fairness["number"] - len(fairness["tenants"])
+        own = (f"{row['weight']:g}",) if weighted else ()
+        table.add_row(name, *own, f"{row['requests']:,}", *times, *rates)
+    index, of = fairness["jain_index"], " / weight" if weighted else ""
+    told = f"Jain's index {number(index)} (1: even) of service{of} in the"
+    told += f" {number(fairness['backlogged_s'])} s in which all wait at the same replica"
+    if index is None:
+        told = "all hardly ever wait at the same replica, so there is nothing to be fair about"
+    rest = fairness["number"] - len(tenants)
     more = f"; {counted(rest, 'more tenant')}" if rest else ""
-    told = f"Jain's index {number(fairness['jain_index'])} of {of} (1: even){more}"
-    return Group(table, Text(f"{told}; service: input + 2 x output tokens"))
+    return Group(table, Text(f"{whole_run}{told}{more}; service: input + 2 x output tokens"))
 
 
 def _cost(summary: Mapping[str, Any]) -> str:
@@ -310,6 +317,8 @@ def _shares(used: Mapping[str, Any]) -> str:
 
 
 def _saturation(summary: Mapping[str, Any]) -> str:
+    if not summary["saturated"] and (lost := _lost(summary)):
+        return lost
     if summary["saturated"] is None:
         workload = summary["scenario"]["workload"]
         kind = workload.get("arrivals", {}).get("kind")
@@ -317,6 +326,19 @@ def _saturation(summary: Mapping[str, Any]) -> str:
             return f"all {'sessions' if workload['kind'] == 'sessions' else 'requests'} at once"
         return "closed loop" if kind == "closed_loop" else "too short to tell saturation"
     return "SATURATED" if summary["saturated"] else "not saturated"
+
+
+def _lost(summary: Mapping[str, Any]) -> str:
+    """Tell of load that was lost; where others waited long, a queue that is cut so need not grow."""
+    accounting = summary["accounting"]
+    rejected = sum(accounting["dropped"].get(reason, 0) for reason in ("queue_full", "slo"))
+    ends = {"timed out": accounting["timed_out"], "rejected": rejected}
+    if sum(ends.values()) <= _MANY_LOST * accounting["injected"]:
+        return ""
+    said = " and ".join(f"{count:,} {how}" for how, count in ends.items() if count)
+    spent = {name: part or 0.0 for name, part in summary["breakdown_s"].items()}
+    waited = spent["queue"] + spent["preempted"] + spent["decode_queue"]
+    return f"OVERLOADED ({said})" if rejected or waited > _LONG * sum(spent.values()) else said
 
 
 def _columns(*headings: str) -> Table:
