@@ -23,12 +23,15 @@ _STATISTICS = ("n", "mean", "p50", "p90", "p95", "p99", "max")
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "traffic": ("requests", "offered_per_s", "input_tokens", "output_tokens"),
     "accounting": (*_ENDS, *_RETRIES),
-    "latency": ("ttft_s", "tpot_s", "itl_s", "e2e_s", "interactivity"),
+    "latency": ("ttft_s", "tpot_s", "itl_s", "e2e_s", "client_queue_s", "user_e2e_s", "interactivity"),
     "latency.ttft_s": _STATISTICS,
     "latency.tpot_s": _STATISTICS,
     "latency.itl_s": _STATISTICS,
     "latency.e2e_s": _STATISTICS,
+    "latency.client_queue_s": _STATISTICS,
+    "latency.user_e2e_s": _STATISTICS,
     "latency.interactivity": _STATISTICS,
+    "prefill": ("computed_tokens", "cached_tokens", "hit_rate"),
     "breakdown_s": ("routing", "queue", "prefill", "preempted", "transfer", "decode_queue", "decode"),
     "throughput": ("requests_per_s", "output_tokens_per_s", "total_tokens_per_s", "roles"),
     "goodput": ("limits", "target", "cut", "attainment", "met", "requests_per_s"),
@@ -66,7 +69,7 @@ def summary_problems(summary: Any) -> Iterator[Problem]:
             yield Problem(name, summary.get(name), "must be a number of at least 0 (s)")
     yield from (
         Problem(name, None, "is missing")
-        for name in ("saturated", "settled", "transfer")
+        for name in ("saturated", "settled", "transfer", "offload", "swap")
         if name not in summary
     )
     cluster = _at(summary, "scenario.cluster")
