@@ -15,7 +15,7 @@ def groups(summary: Mapping[str, Any]) -> Iterator[Table]:
     if section := summary.get("fairness"):
         yield Table("Tenants", *tenant_rows(section), f"{evenness(section)}.")
     if section := summary.get("classes"):
-        meaning = "Of equal priority; a smaller one goes first. Good: within all limits, of those sent."
+        meaning = "By priority: of two, the smaller is the better. Good: within all limits, of those sent."
         yield Table("Classes", *class_rows(section), meaning)
     if section := summary.get("sessions"):
         yield _turns(section)

@@ -20,7 +20,7 @@ _RETRIES = ("retries", "retries_pending", "given_up", "success")
 _STATISTICS = ("n", "mean", "p50", "p90", "p95", "p99", "max")
 
 #: The keys that pictures read, by the mapping of a summary that has them.
-_KEYS: Mapping[str, tuple[str, ...]] = {
+_KEYS: dict[str, tuple[str, ...]] = {
     "traffic": ("requests", "offered_per_s", "input_tokens", "output_tokens"),
     "accounting": (*_ENDS, *_RETRIES),
     "latency": ("ttft_s", "tpot_s", "itl_s", "e2e_s", "client_queue_s", "user_e2e_s", "interactivity"),
@@ -43,6 +43,16 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "calibration": ("name", "calibrated", "interpolated", "extrapolated", "operations"),
 }
 
+#: The same of sections that not every run has.
+_OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "sessions": ("begun", "completed", "requests", "duration_s", "first_turns", "later_turns"),
+    "speculation": ("kind", "num_speculative_tokens", "mean_accepted_length", "accepted_share"),
+    "fairness": ("jain_index", "backlogged_s", "number", "tenants"),
+    "classes": (),
+    "offload": ("loaded_tokens", "host", "store"),
+    "swap": ("out", "out_blocks", "in_blocks", "refused", "seconds"),
+}
+
 #: Columns without which a row has no place in a drawing.
 _NEVER_NULL = {"requests": ("sent_s", "status"), "steps": ("replica", "start_s", "first_step_s", "steps")}
 _SCHEMAS = {"requests": REQUESTS, "steps": STEPS}
@@ -55,7 +65,8 @@ def summary_problems(summary: Any) -> Iterator[Problem]:
         return
     yield from scenario_problems(summary.get("scenario"))
     wrong: list[str] = []
-    for path, names in _KEYS.items():
+    optional = {name: keys for name, keys in _OPTIONAL.items() if summary.get(name) is not None}
+    for path, names in (_KEYS | optional).items():
         if any(path.startswith(f"{other}.") for other in wrong):
             continue
         part = _at(summary, path)
