@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from servesim.config.gpu_figures import lay_gpus
-from servesim.config.hf.model import lay_model
+from servesim.config.hf.model import DRAFT_MODEL, lay_model
 from servesim.config.layers import Completed, Layers
 from servesim.config.profiles import with_profiles
 from servesim.config.vllm.engine_args import EngineArgs
@@ -30,6 +30,7 @@ def completed(
     engine_args.lay_model()
     lay_model(layers)
     engine_args.lay_rest()
+    lay_model(layers, DRAFT_MODEL)
     lay_gpus(layers, own_gpus)
     layers.values = with_profiles(layers.values, folders)
     return layers.whole()
