@@ -74,9 +74,9 @@ def test_a_very_long_session_goes_on_as_it_began() -> None:
 def test_no_more_is_drawn_of_a_session_than_may_be_sent() -> None:
     """However long it were; what is drawn is the same, and its origin, however many are made at once."""
     tenants = {"a": Tenant(1), "b": Tenant(2)}
-    long = replace(AGENTS, turns=Fixed(100), tenants=tenants)
+    long = replace(AGENTS, turns=Fixed(150), tenants=tenants)
     some = list(islice(long.conversations(Streams(0), 600), 270))
-    assert max(session.turns for session in some) == 600
+    assert {session.turns for session in some} > {600}
     endless = replace(long, turns=Fixed(1000), tools=replace(long.tools, calls=1e6))
     for most in (1, 3, 40):
         bound = list(islice(long.conversations(Streams(0), most), 270))
