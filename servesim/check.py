@@ -3,7 +3,8 @@
 A component is a frozen dataclass whose fields are made with :func:`quantity`. It may have
 
 - ``problems(self) -> Iterator[Problem]`` for what concerns several fields at once, its paths relative to the
-  component; ``concerns`` names those fields where they are not all;
+  component; ``concerns`` names those fields where they are not all, and ``concerns_of`` further methods of
+  this kind, each with its fields;
 - ``hints``, a mapping from keys that it refuses to a sentence each that says what to use instead.
 
 :func:`check` walks a whole tree of components and raises one :class:`ConfigError`.
@@ -103,7 +104,7 @@ def problems(component: object, path: str = "") -> Iterator[Problem]:
     """Yield the problems of every field, then those that the component itself reports.
 
     What a component says of several fields at once is asked only when each of them alone is right, so that
-    its arithmetic never meets a NaN or a string: all its fields, or those that it names in ``concerns``.
+    its arithmetic never meets a NaN or a string: all its fields, or those that it names (``concerns``).
     """
     fields = dataclasses.fields(component)  # type: ignore[arg-type]
     values = {field.name: getattr(component, field.name) for field in fields}
@@ -114,14 +115,17 @@ def problems(component: object, path: str = "") -> Iterator[Problem]:
 def joint_problems(component: object, own: Iterable[Problem]) -> list[Problem]:
     """Return what a component says of several fields at once, ``own`` being what is wrong with single ones.
 
-    Nothing where one of those fields is wrong in itself.
+    Nothing of fields of which one is wrong in itself.
     """
-    report = getattr(component, "problems", None)
-    fields = (field.name for field in dataclasses.fields(component))  # type: ignore[arg-type]
+    fields = tuple(field.name for field in dataclasses.fields(component))  # type: ignore[arg-type]
     wrong = {re.split(r"[.\[]", problem.path)[0] for problem in own}
-    if report is None or not wrong.isdisjoint(getattr(component, "concerns", fields)):
-        return []
-    return list(report())
+    reports = {"problems": getattr(component, "concerns", fields), **getattr(component, "concerns_of", {})}
+    found: list[Problem] = []
+    for name, concerns in reports.items():
+        report = getattr(component, name, None)
+        if report is not None and wrong.isdisjoint(concerns):
+            found += report()
+    return found
 
 
 def field_problems(component: type, values: Mapping[str, object], path: str = "") -> Iterator[Problem]:

@@ -80,6 +80,10 @@ class Scenario:
         "cluster",
         "ignore_capacity",
     )
+    concerns_of: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "traffic_problems": ("workload", "client"),
+        "admission_problems": ("admission", "slo"),
+    }
 
     hints: ClassVar[Mapping[str, str]] = {
         "experiment": "is a study of many runs; choose one with experiment=NAME, or see servesim.sweep",
@@ -90,14 +94,7 @@ class Scenario:
     }
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong between components: client, profiles, parallelism, memory, lengths."""
-        if isinstance(self.workload, Synthetic) and isinstance(self.client, Client):
-            yield from self.client.misfits(self.workload.concurrency)
-        if isinstance(self.workload, Sessions) and isinstance(self.client, Client):
-            yield from self.client.misfits_of_sessions()
-        if isinstance(self.admission, TtftSlo) and self.admission.ttft_s is None and self.slo.ttft_s is None:
-            message = "is missing, and slo.ttft_s, which stands in for it, too (s)"
-            yield Problem("admission.ttft_s", None, message)
+        """Yield what is wrong between components: profiles, parallelism, memory, lengths."""
         if isinstance(self.calibration, Auto) and not self.calibration.profiles:
             engine = self.engine_overhead.engine if self.engine_overhead else None
             message = (
@@ -119,6 +116,19 @@ class Scenario:
             yield from misfits
             if not (impossible or misfits):
                 yield from self._memory_problems(path, pool)
+
+    def traffic_problems(self) -> Iterator[Problem]:
+        """Yield what of the client does not go with the traffic."""
+        if isinstance(self.workload, Synthetic):
+            yield from self.client.misfits(self.workload.concurrency)
+        if isinstance(self.workload, Sessions):
+            yield from self.client.misfits_of_sessions()
+
+    def admission_problems(self) -> Iterator[Problem]:
+        """Yield the limit that admission control goes by, where there is none."""
+        if isinstance(self.admission, TtftSlo) and self.admission.ttft_s is None and self.slo.ttft_s is None:
+            message = "is missing, and slo.ttft_s, which stands in for it, too (s)"
+            yield Problem("admission.ttft_s", None, message)
 
     def _speculation_problems(self, tensor_parallel_size: int) -> Iterator[Problem]:
         """Yield what keeps the draft from running beside the model."""

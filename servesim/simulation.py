@@ -22,7 +22,7 @@ from servesim.engine.clock import Clock, StalledError
 from servesim.engine.static import Static
 from servesim.results.accounting import Facts
 from servesim.results.records import Records
-from servesim.results.result import Result
+from servesim.results.result import SUMMARY, Result
 from servesim.results.summary import summarise
 from servesim.scenario import Scenario
 from servesim.streams import Streams
@@ -40,7 +40,8 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
 
     Args:
         scenario: what to simulate.
-        folder: an existing folder that the tables are written into as they grow; in memory without it.
+        folder: an existing folder that the tables are written into as they grow; in memory without it. The
+            summary of an earlier run there is removed.
         progress: called every thousand requests or so.
 
     Raises:
@@ -54,6 +55,8 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
         raise TypeError(f"a Scenario is needed, such as servesim.load() returns, not {scenario!r}")
     check(scenario)
     deployments = scenario.deployments()
+    if folder is not None:
+        (Path(folder) / SUMMARY).unlink(missing_ok=True)
     records = Records(deployments, None if folder is None else Path(folder))
     streams, clock = Streams(scenario.seed), Clock()
     cluster = _cluster(scenario, deployments, clock, streams, records)

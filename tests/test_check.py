@@ -2,7 +2,7 @@
 
 import math
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -99,16 +99,22 @@ def test_what_concerns_some_fields_is_asked_although_others_are_wrong() -> None:
         depth_m: float = quantity("m", above=0)
         colour: str = quantity(default="white")
         concerns: ClassVar[tuple[str, ...]] = ("width_m", "depth_m")
+        concerns_of: ClassVar[Mapping[str, tuple[str, ...]]] = {"looks": ("colour",)}
 
         def problems(self) -> Iterator[Problem]:
             if self.width_m < self.depth_m:
                 yield Problem("width_m", self.width_m, "must not be below depth_m")
+
+        def looks(self) -> Iterator[Problem]:
+            if self.colour == "grey":
+                yield Problem("colour", self.colour, "is dull")
 
     assert messages(Shelf(1, 2, colour=3)) == [
         "colour = 3: must be text",
         "width_m = 1: must not be below depth_m",
     ]
     assert messages(Shelf(-1, 2)) == ["width_m = -1: must be above 0 (m)"]
+    assert messages(Shelf(-1, 2, "grey")) == ["width_m = -1: must be above 0 (m)", "colour = 'grey': is dull"]
 
 
 def test_values_can_be_checked_before_there_is_a_component() -> None:

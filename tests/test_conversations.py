@@ -105,8 +105,9 @@ def test_a_warm_up_leaves_the_first_prompt_in_the_cache() -> None:
 
 
 def test_what_does_not_go_with_conversations_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ConfigError, match="max_concurrency = 3: does not go with sessions"):
-        servesim.load(*SMALL, "client.max_concurrency=3")
+    with pytest.raises(ConfigError, match="max_concurrency = 3: does not go with sessions") as caught:
+        servesim.load(*SMALL, "client.max_concurrency=3", "scheduler.max_num_seqs=0")
+    assert "scheduler.max_num_seqs = 0" in str(caught.value)
     with pytest.raises(ConfigError, match=r"workload.tool_calls = 3: set workload.tools.calls"):
         servesim.load(*SMALL, "workload.tool_calls=3")
     with pytest.raises(ConfigError, match="system_prompt_tokens = 200000: must be below the 131072 of"):

@@ -149,11 +149,13 @@ def test_preemption_ends() -> None:
     assert counts["preemptions"] > 50
 
 
-def test_a_run_that_cannot_go_on_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests in the system and an empty event list: never a silent loss."""
+def test_a_run_that_cannot_go_on_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Requests in the system and an empty event list: never a silent loss, nor an older run's summary."""
+    (tmp_path / "summary.json").write_text("{}")
     monkeypatch.setattr(ContinuousEngine, "submit", lambda engine, request, now: None)
     with pytest.raises(StalledError, match="200 requests are in the system"):
-        servesim.run(scenario())
+        servesim.run(scenario(), tmp_path)
+    assert not (tmp_path / "summary.json").exists()
 
 
 # ---- who watches -----------------------------------------------------------------------------------

@@ -24,9 +24,9 @@ PAUSE_REQUESTS = 1024
 class Ends:
     """How sessions ended: all turns answered, no room for the next prompt, or a request that failed.
 
-    ``durations_s`` and ``requests`` are of the first two: seconds from the first sending to the end of the
-    last answer, and the number of requests. ``open_s`` are seconds up to the last answer of those that had
-    more to say when the sending ended, or the run.
+    ``durations_s`` and ``requests`` are of the first two, where anything was sent: seconds from the first
+    sending to the end of the last answer, and the number of requests. ``open_s`` are seconds up to the last
+    answer of those that had more to say when the sending ended, or the run.
     """
 
     begun: int = 0
@@ -59,7 +59,8 @@ class Conversations(Listener):
     """Begins sessions at their times, or for users who hold one after the other, and sends turn after turn.
 
     Requests are numbered as they are sent. A session ends with the answer to its last turn, before a prompt
-    that would be too long, or with a request that is not completed.
+    that would be too long, or with a request that is not completed. One whose first prompt is longer than
+    ``max_context_tokens`` ends before it begins; one that the engine has no room for is sent, and dropped.
 
     Args:
         clock: event time.
@@ -86,15 +87,16 @@ class Conversations(Listener):
         super().__init__(clock, cluster, api_time_s)
         self.ends = Ends()
         self._workload = workload
-        self._sessions = workload.conversations(streams)
         self._starts_s = workload.starts_s(streams)
         self._pauses_s = _pauses_s(workload, streams)
         self._pause = pause
         self._sent = 0
         self._most = inf if workload.most_requests is None else workload.most_requests
         self._until_s = inf if workload.duration_s is None else workload.duration_s
-        context = inf if workload.max_context_tokens is None else workload.max_context_tokens
-        self._longest = min(context, max_model_len - 1)
+        self._context = inf if workload.max_context_tokens is None else workload.max_context_tokens
+        self._longest = min(self._context, max_model_len - 1)
+        # a prompt has a token of each turn at least; one turn more than can be sent tells how a session ends
+        self._sessions = workload.conversations(streams, int(min(self._most, self._longest)) + 1)
         self._open: dict[Talk, None] = {}
         self._asking: dict[Request, Talk] = {}
         self._next_s = next(self._starts_s, None)
@@ -117,10 +119,16 @@ class Conversations(Listener):
         session = next(self._sessions, None) if self._may_send(start_s) else None
         if session is None:
             return False
-        talk = Talk(session, start_s, next(self._pauses_s))
         self.ends.begun += 1
+        prompt, pause_s = session.system_tokens + session.inputs[0], next(self._pauses_s)
+        if prompt > self._context:
+            self.ends.context_full += 1
+            self._most -= 1  # its request counts as one of those to send, or sending might never end
+            self._rest(start_s, pause_s)
+            return True
+        talk = Talk(session, start_s, pause_s)
         self._open[talk] = None
-        self._ask(talk, start_s, session.system_tokens + session.inputs[0])
+        self._ask(talk, start_s, prompt)
         return True
 
     def _may_send(self, sent_s: float) -> bool:
@@ -155,8 +163,12 @@ class Conversations(Listener):
             self._later(sent_s, partial(self._ask, talk, sent_s, prompt))
             return
         del self._open[talk]
+        self._rest(now, talk.pause_s)
+
+    def _rest(self, now: float, pause_s: float) -> None:
+        """Let the user of a session that has ended begin the next one, where there are users."""
         if self._workload.users:
-            start_s = now + talk.pause_s
+            start_s = now + pause_s
             self._later(start_s, partial(self._begin, start_s))
 
     def _later(self, sent_s: float, send: Callable[[], object]) -> None:

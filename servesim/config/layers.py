@@ -63,20 +63,31 @@ class Layers:
     def lay(self, key: str, value: Any, origin: str, sources: tuple[str, ...] = ()) -> bool:
         """Set a key unless it was typed; tell whether it was set.
 
+        An option of a group keeps the keys below it that were typed: they win over its own, and add to it.
         ``sources`` are the keys of values that it was worked out from.
         """
         *path, name = key.split(".")
-        if self._was_typed(key) or not isinstance(value_at(self.values, path), Mapping):
+        is_option = isinstance(value, Mapping) and "kind" in value
+        below = self._typed_below(key)
+        outdone = self._was_chosen(key) or (f"{key}.kind" in below if is_option else bool(below))
+        if outdone or not isinstance(value_at(self.values, path), Mapping):
             return False
+        for place in below:
+            names = place.split(".")
+            value = with_value(value, names[len(path) + 1 :], value_at(self.values, names))
         self.values = with_value(self.values, [*path, name], value)
         self._origins[key] = origin
         self._sources[key] = sources
         return True
 
-    def _was_typed(self, key: str) -> bool:
-        """Tell whether a key was typed, one below it, or the choice of an option in its place."""
+    def _was_chosen(self, key: str) -> bool:
+        """Tell whether a key was typed, or the choice of an option in its place."""
+        return any(place.replace("/", ".") == key for place in self.typed)
+
+    def _typed_below(self, key: str) -> list[str]:
+        """Return the keys below a key that were typed, and the choices of options there."""
         places = (place.replace("/", ".") for place in self.typed)
-        return any(place == key or place.startswith(f"{key}.") for place in places)
+        return sorted(place for place in places if place.startswith(f"{key}."))
 
     def whole(self) -> Completed:
         """Return what has come of it, notes included."""

@@ -30,7 +30,7 @@ _NO_OVERRIDE = "is not an override; write key=value"
 MOST_POINTS = 100_000
 _FLAGS = "engine_args"
 _FREE_TEXT = re.compile(
-    r"(.*\.)?path|model\.hf_config|engine_args"
+    r"(.*\.)?(path|model\.hf_config)|engine_args"
 )  # keys whose values are text, whatever Hydra would read in them
 
 

@@ -42,7 +42,7 @@ class Speculation(ABC):
             yield Problem("mean_accepted_length", mean, message)
         elif mean is None and rates is None:
             yield Problem("acceptance", None, _ONE_OF_TWO)
-        elif mean is None and isinstance(rates, tuple):
+        if isinstance(rates, tuple):
             if len(rates) != drafted:
                 message = f"must be one rate, or one for each of the {drafted} drafted tokens"
                 yield Problem("acceptance", list(rates), message)

@@ -16,6 +16,9 @@ from servesim.results.records import Records
 if TYPE_CHECKING:
     import pandas as pd
 
+#: The file of a run folder that says what came of the run.
+SUMMARY = "summary.json"
+
 
 class Result:
     """What a run leaves behind.
@@ -57,6 +60,6 @@ class Result:
         for table in self._records.tables:
             table.save(target)
         text = json.dumps(self.summary, indent=2, allow_nan=False)
-        (target / "summary.json").write_text(text + "\n", encoding="utf-8")
+        (target / SUMMARY).write_text(text + "\n", encoding="utf-8")
         config = yaml.safe_dump(self.summary["scenario"], sort_keys=False)
         (target / "config.yaml").write_text(config, encoding="utf-8")

@@ -70,7 +70,7 @@ class Usage:
             "compute": ratio(self.flops, gpu_s * self.peak_flops),
             "bandwidth": ratio(self.hbm_bytes, gpu_s * self.pool.gpu.hbm_bytes_per_s),
             "kv_cache": ratio(self.block_s, replica_s * self.pool.kv_blocks),
-            "busy": ratio(self.busy_s, replica_s),
+            "busy": ratio(min(self.busy_s, replica_s), replica_s),  # a sum of steps is rounded
         }
 
     def joules(self, length_s: float) -> float:

@@ -32,24 +32,29 @@ class Drawn(NamedTuple):
     results: BoolArray
 
 
-def draw_chunk(streams: Streams, chunk: int, turns: Turns, call_below: float) -> Iterator[Drawn]:
-    """Yield what is drawn for the sessions of a chunk.
+def draw_chunk(
+    streams: Streams, chunk: int, turns: Turns, call_below: float, most_turns: int
+) -> Iterator[Drawn]:
+    """Yield what is drawn for the sessions of a chunk, of each ``most_turns`` at the most.
 
     A turn brings the result of a tool where its normal for that is less than ``call_below``; the others are
     a human's, of whom each session has as many as ``turns`` says. Turn t of session i has the same normals in
-    every configuration; the turns of a session that is very long come from a stream of its own in the end.
+    every configuration; the turns of a session that is very long come from a stream of its own in the end,
+    when it is its turn.
     """
     rng = streams.stream("sessions", chunk)
     shares, lengths = rng.random((2, CHUNK_SESSIONS)).tolist()
     asked = np.array([turns.of(length) for length in lengths])
     normals = rng.standard_normal((CHUNK_SESSIONS, _FIRST_TURNS, 4))
-    while (ends := _ends(normals, asked, call_below)).min() < 0 and normals.shape[1] < _LONG_TURNS:
+    together = min(_LONG_TURNS, most_turns)
+    while (ends := _ends(normals, asked, call_below)).min() < 0 and normals.shape[1] < together:
         normals = np.concatenate([normals, rng.standard_normal(normals.shape)], axis=1)
     for place, (share, end) in enumerate(zip(shares, ends.tolist(), strict=True)):
-        rows = normals[place, :end]
-        if end < 0:
+        rows = normals[place, : end if end > 0 else None]
+        if end < 0 and len(rows) < most_turns:
             own = streams.stream("long sessions", chunk * CHUNK_SESSIONS + place)
-            rows = _long(normals[place], own, asked[place : place + 1], call_below)
+            rows = _long(rows, own, asked[place : place + 1], call_below, most_turns)
+        rows = rows[:most_turns]
         yield Drawn(share, rows, _results(rows, call_below))
 
 
@@ -70,8 +75,10 @@ def _ends(normals: FloatArray, asked: np.ndarray, call_below: float) -> np.ndarr
     return np.where(over[:, -1], over.argmax(axis=1), -1)
 
 
-def _long(rows: FloatArray, rng: np.random.Generator, asked: np.ndarray, call_below: float) -> FloatArray:
-    """Return all turns of a session of which these are the first."""
-    while (end := int(_ends(rows[np.newaxis], asked, call_below)[0])) < 0:
+def _long(
+    rows: FloatArray, rng: np.random.Generator, asked: np.ndarray, call_below: float, most_turns: int
+) -> FloatArray:
+    """Return all turns of a session of which these are the first, or ``most_turns`` and some more."""
+    while (end := int(_ends(rows[np.newaxis], asked, call_below)[0])) < 0 and len(rows) < most_turns:
         rows = np.concatenate([rows, rng.standard_normal(rows.shape)])
-    return rows[:end]
+    return rows[: end if end > 0 else None]

@@ -29,6 +29,8 @@ from servesim.workload.vllm_bench import VllmBench
 
 #: Requests of conversations that name no limit: so many that most of them are sent at the full rate.
 DEFAULT_REQUESTS = 10_000
+#: Turns of sessions from which on no more sessions are made at once: memory stays flat where they are long.
+_TURNS_TOGETHER = 16_384
 #: System prompts, at the most.
 MOST_PROMPTS = 100_000
 
@@ -135,8 +137,8 @@ class Sessions:
         for some in moments(self.arrivals, streams.stream("arrivals"), BATCH_ROWS):
             yield from some.tolist()
 
-    def conversations(self, streams: Streams) -> Iterator[Session]:
-        """Yield the sessions in order of their numbers, up to their limit."""
+    def conversations(self, streams: Streams, most_turns: int = MOST_REQUESTS) -> Iterator[Session]:
+        """Yield the sessions in order of their numbers, up to their limit, of each at most ``most_turns``."""
         draw = draw_tenants(self.tenants, streams) if self.tenants else None
         known = tenant_origins(self.tenants) if self.tenants else [ANYWHERE]
         for chunk in count():
@@ -145,13 +147,16 @@ class Sessions:
             if left <= 0:
                 return
             places = draw(left) if draw else [0] * left
-            drawn = list(islice(draw_chunk(streams, chunk, self.turns, self._call_below), left))
-            origins = [known[place] for place in places]
-            yield from self._sessions(range(first, first + left), drawn, origins)
+            drawn = islice(draw_chunk(streams, chunk, self.turns, self._call_below, most_turns), left)
+            for some in _by_turns(drawn):
+                after = first + len(some)
+                origins = [known[place] for place in places[: len(some)]]
+                yield from self._sessions(range(first, after), some, origins)
+                first, places = after, places[len(some) :]
 
     def batches(self, streams: Streams) -> Iterator[Batch]:
         """Yield the first request of each session, as if all began at 0; later ones wait for answers."""
-        sessions = self.conversations(streams)
+        sessions = self.conversations(streams, most_turns=1)
         while some := list(islice(sessions, CHUNK_SESSIONS)):
             inputs = np.array([each.system_tokens + each.inputs[0] for each in some])
             outputs = np.array([each.outputs[0] for each in some])
@@ -207,3 +212,17 @@ class Sessions:
         worked_s = self.tools.delay_s * (units if self.tools.delay == "exponential" else 1.0)
         waits_s: FloatArray = np.where(results, worked_s, thought_s)
         return waits_s
+
+
+def _by_turns(drawn: Iterable[Drawn]) -> Iterator[list[Drawn]]:
+    """Yield what was drawn for some sessions at a time: many short ones together, a long one alone."""
+    some: list[Drawn] = []
+    turns = 0
+    for each in drawn:
+        some.append(each)
+        turns += len(each.results)
+        if turns >= _TURNS_TOGETHER:
+            yield some
+            some, turns = [], 0
+    if some:
+        yield some

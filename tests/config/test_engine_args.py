@@ -130,6 +130,29 @@ def test_an_option_or_a_part_that_is_typed_wins_over_the_flag_for_the_whole(type
     assert by_flags("--kv-offloading-size 50", typed).scheduler == load(typed).scheduler
 
 
+@pytest.mark.parametrize(
+    ("flags", "option", "typed"),
+    [
+        (
+            """--speculative-config '{"method":"ngram","num_speculative_tokens":3}'""",
+            ["scheduler/speculation=ngram", "scheduler.speculation.num_speculative_tokens=3"],
+            "scheduler.speculation.acceptance=0.9",
+        ),
+        (
+            "--scheduling-policy priority",
+            ["scheduler/queue_order=priority"],
+            "scheduler.queue_order.preempt=true",
+        ),
+    ],
+)
+def test_keys_that_are_typed_add_to_the_option_that_a_flag_chose(
+    flags: str, option: list[str], typed: str
+) -> None:
+    own = by_flags(flags, typed)
+    assert same(own, load(*option, typed))
+    assert not any("acceptance" in note for note in own.notes)
+
+
 def test_what_is_typed_wins_wherever_it_stands() -> None:
     typed = "scheduler.max_num_seqs=7"
     flags = "engine_args=--max-num-seqs 64 --block-size 32 --model Qwen/Qwen3-32B"

@@ -229,6 +229,18 @@ def test_a_file_stands_in_place_of_the_option(tmp_path: Path) -> None:
         assert scenario.model == expected
 
 
+def test_a_draft_model_has_a_file_of_its_own(tmp_path: Path) -> None:
+    chosen, key = "scheduler/speculation=draft_model", "scheduler.speculation.model.hf_config"
+    path = write(tmp_path, {**LLAMA, "num_hidden_layers": 2})
+    scenario = load(*EASY, chosen, f"{key}={path}")
+    assert scenario.speculation is not None
+    draft = scenario.speculation.draft(scenario.model)
+    assert draft is not None
+    assert (draft.num_hidden_layers, draft.hf_config) == (2, str(path))
+    (problem,) = faults(chosen, f"{key}={tmp_path / 'nowhere'}")
+    assert (problem.path, problem.message[:21]) == (key, "there is no such file")
+
+
 def test_what_is_typed_wins_over_the_file_and_over_the_option(tmp_path: Path) -> None:
     path = write(tmp_path, LLAMA)
     typed = ["model=qwen3-32b", "model.num_hidden_layers=3", "model.weights_dtype=int4", "model.name=tiny"]

@@ -174,6 +174,14 @@ def test_what_comes_later_is_refused_in_a_clear_sentence(override: str, path: st
         (["scheduler/speculation=ngram", "scheduler.max_num_seqs=2000"], "scheduler.max_num_seqs=1638"),
         (["scheduler/speculation=draft_model", "scheduler.speculation.model=qwen3-32b"], "128256"),
         (["scheduler/speculation=mtp", "scheduler.speculation.acceptance=1.5"], "at most 1"),
+        (
+            [
+                "scheduler/speculation=mtp",
+                "scheduler.speculation.acceptance=0.5",
+                "scheduler.speculation.mean_accepted_length=1.5",
+            ],
+            "mean_accepted_length takes its place: give one of the two",
+        ),
         (["scheduler/speculation=mtp", "scheduler/queue_order=fair"], "counts a token per step"),
         (["scheduler/speculation=mtp", "scheduler.prefill_policy=decode_first"], "must be stall_free"),
         (["cluster.prefill.gpu=h200-sxm"], "not part of the configuration chosen here"),

@@ -171,6 +171,7 @@ def test_work_is_that_of_the_operations(draft: Any) -> None:
         ({"acceptance": (0.5, 0.4)}, "acceptance"),
         ({"acceptance": (0.5, 1.4, 0.3)}, "acceptance[1]"),
         ({"mean_accepted_length": 4.5}, "mean_accepted_length"),
+        ({"mean_accepted_length": 2.0, "acceptance": (0.5, 8, 0.3)}, "acceptance[1]"),
     ],
 )
 def test_what_cannot_be_accepted(given_: dict[str, Any], path: str) -> None:

@@ -199,6 +199,32 @@ def test_a_request_that_is_dropped_ends_its_session() -> None:
     assert ends(run) == (4, 0, 0, 4, 0)
 
 
+@pytest.mark.parametrize("workload", [CHAT, USERS], ids=["open", "users"])
+def test_a_session_ends_before_a_first_prompt_that_is_too_long(workload: Sessions) -> None:
+    workload = replace(workload, max_context_tokens=70)
+    run = SERVICES["continuous"].serve(workload)
+    fits = {place for place, each in enumerate(planned(workload, 60)) if 40 + each.inputs[0] <= 70}
+    assert set(by_session(run)) == fits
+    assert max(row["input_tokens"] for row in run.by_id) <= 70
+    begun, completed, full, failed, unfinished = ends(run)
+    assert (begun, failed, unfinished) == (60, 0, 0)
+    assert completed + full == 60
+    assert full > 60 - len(fits) > 0
+
+
+@pytest.mark.parametrize("arrivals", [ClosedLoop(2), Poisson(1.0)], ids=str)
+def test_sending_ends_where_every_first_prompt_is_too_long(arrivals: ClosedLoop | Poisson) -> None:
+    run = CLOCKWORK.serve(replace(ALIKE, arrivals=arrivals, max_context_tokens=10, sessions=None, requests=5))
+    assert ends(run) == (5, 0, 5, 0, 0)
+    assert run.by_id == []
+
+
+def test_a_limit_of_requests_leaves_a_session_unfinished() -> None:
+    """Also where it is as many as were drawn of it."""
+    run = CLOCKWORK.serve(replace(ALIKE, sessions=None, requests=2))
+    assert ends(run) == (1, 0, 0, 0, 1)
+
+
 def test_a_burst_begins_all_its_sessions_at_once() -> None:
     run = SERVICES["continuous"].serve(replace(CHAT, arrivals=Burst()))
     assert [rows[0]["sent_s"] for rows in by_session(run).values()] == [0.0] * 60

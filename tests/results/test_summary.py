@@ -19,6 +19,7 @@ from servesim.results.records import Records
 from servesim.results.result import Result
 from servesim.results.slo import Slo
 from servesim.results.summary import plain
+from servesim.results.usage import Usage
 from tests.results.made import facts, pool, records, request, step, summary, waiting
 from tests.shared import ROOT
 
@@ -150,6 +151,11 @@ def test_utilisation_of_the_small_run(small: dict[str, Any]) -> None:
     }
     assert small["memory"]["serve"]["kv_blocks"] == 8
     assert small["memory"]["serve"]["weights_bytes"] == 500
+
+
+def test_a_pool_is_not_busy_for_longer_than_the_run() -> None:
+    used = Usage(pool(), BoardPower(), 1000.0, busy_s=1.0000000000000002)
+    assert used.shares(1.0)["busy"] == 1.0
 
 
 def test_cost_and_energy_of_the_small_run(small: dict[str, Any]) -> None:

@@ -71,6 +71,20 @@ def test_a_very_long_session_goes_on_as_it_began() -> None:
         assert len(set(each[3].waits_s)) == len(each[3].waits_s)
 
 
+def test_no_more_is_drawn_of_a_session_than_may_be_sent() -> None:
+    """However long it were; what is drawn is the same, and its origin, however many are made at once."""
+    tenants = {"a": Tenant(1), "b": Tenant(2)}
+    long = replace(AGENTS, turns=Fixed(150), tenants=tenants)
+    some = list(islice(long.conversations(Streams(0), 600), 270))
+    assert {session.turns for session in some} > {600}
+    endless = replace(long, turns=Fixed(1000), tools=replace(long.tools, calls=1e6))
+    for most in (1, 3, 40):
+        bound = list(islice(long.conversations(Streams(0), most), 270))
+        assert [session.inputs for session in bound] == [session.inputs[:most] for session in some]
+        assert [session.origin for session in bound] == [session.origin for session in some]
+        assert {session.turns for session in islice(endless.conversations(Streams(0), most), 9)} == {most}
+
+
 def test_a_limit_of_sessions_is_exact() -> None:
     assert len(drawn(replace(CHAT, sessions=301), 1000)) == 301
 

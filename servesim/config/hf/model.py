@@ -1,4 +1,4 @@
-"""A model's own file in place of an option: ``model.hf_config=PATH``."""
+"""A model's own file in place of an option: ``model.hf_config=PATH``, or that of a draft model."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from servesim.check import Problem, listed
 from servesim.config.hf.families import FAMILIES, Family, unmodelled
 from servesim.config.hf.quantisation import Unknown, weights_of
 from servesim.config.layers import Layers
+from servesim.config.nested import value_at
 
-KEY = "model.hf_config"
+MODEL, DRAFT_MODEL = "model", "scheduler.speculation.model"
+KEY = f"{MODEL}.hf_config"
 FILE, QUANTISATION_FILE = "config.json", "hf_quant_config.json"
 
 #: Where the file of a model of several kinds of input describes the part that reads and writes text.
@@ -28,8 +30,8 @@ _AS_THEY_STAND = (
 )
 #: What follows from which fields, where a file leaves it out.
 _SOURCES = {
-    "head_dim": ("model.hidden_size", "model.num_attention_heads"),
-    "num_key_value_heads": ("model.num_attention_heads",),
+    "head_dim": ("hidden_size", "num_attention_heads"),
+    "num_key_value_heads": ("num_attention_heads",),
 }
 
 
@@ -41,9 +43,9 @@ class Described(NamedTuple):
     problems: list[str]
 
 
-def lay_model(layers: Layers) -> None:
-    """Lay what the file behind ``model.hf_config`` says over the model that was chosen."""
-    model = layers.values.get("model")
+def lay_model(layers: Layers, place: str = MODEL) -> None:
+    """Lay what the file behind ``hf_config`` of a model says over the option that was chosen in its place."""
+    key, model = f"{place}.hf_config", value_at(layers.values, place.split("."))
     given = model.get("hf_config") if isinstance(model, Mapping) else None
     if not isinstance(given, (str, Path)):
         return
@@ -51,16 +53,16 @@ def lay_model(layers: Layers) -> None:
     said = _read(path)
     layers.files.append(str(path))
     if isinstance(said, str):
-        layers.problems.append(Problem(KEY, str(given), said))
+        layers.problems.append(Problem(key, str(given), said))
         return
     found = described(_with_quantisation(said, path), name_of(path, said))
     text = _text_of(said)[0]
-    undivided = _undivided(text) if found.fields and "model.head_dim" not in layers.typed else ()
-    layers.problems += [Problem(KEY, str(given), message) for message in (*found.problems, *undivided)]
+    undivided = _undivided(text) if found.fields and f"{place}.head_dim" not in layers.typed else ()
+    layers.problems += [Problem(key, str(given), message) for message in (*found.problems, *undivided)]
     layers.notes += [f"{path}: {note}" for note in found.notes]
     for name, value in found.fields.items():
         sources = () if text.get(name) is not None else _SOURCES.get(name, ())
-        layers.lay(f"model.{name}", value, f"from {path}", sources)
+        layers.lay(f"{place}.{name}", value, f"from {path}", tuple(f"{place}.{each}" for each in sources))
 
 
 def file_of(path: Path) -> Path:

@@ -11,6 +11,7 @@ from servesim.config.hf.model import KEY as HF_CONFIG
 from servesim.config.hf.quantisation import Unknown, method_weights
 from servesim.config.layers import Layers
 from servesim.config.names import is_slip, nearest
+from servesim.config.nested import value_at
 from servesim.config.vllm.arguments import KEY, Flag, Given, read_arguments
 from servesim.config.vllm.flags import OFF, OPERATIONAL, REFUSED, RULES, TIMED, default_steps, switch
 from servesim.config.vllm.models import known_model, option_of
@@ -20,6 +21,7 @@ _READ_HERE = (
     "model", "hf_config_path", "quantization", "dtype", "data_parallel_size", "speculative_config"
 )  # fmt: skip
 _SPECULATION = "scheduler.speculation"
+_RATES = ("acceptance", "mean_accepted_length")
 _CACHING = "enable_prefix_caching"
 #: Dtypes of 16 bits, or left to the checkpoint: as they are modelled.
 _HALF = ("auto", "bfloat16", "float16", "half")
@@ -135,22 +137,20 @@ class EngineArgs:
         flag, scheduler = self._flags.get("speculative_config"), self._layers.values.get("scheduler")
         if flag is None or _is_off(flag) or not isinstance(scheduler, Mapping):
             return
-        if _SPECULATION.replace(".", "/") in self._layers.typed:
-            self._outdone.append(flag.written)
-            return
         try:
             said = speculation_of(flag.value, self._folders)
         except ValueError as error:
             self._layers.problems.append(flag.problem(str(error)))
             return
-        typed = scheduler.get("speculation") or {}
-        self._layers.lay(_SPECULATION, {**said, **typed}, f"{flag.typed} of {KEY}")
-        told = {**said, **typed}
+        if not self._layers.lay(_SPECULATION, said, f"{flag.typed} of {KEY}"):
+            self._outdone.append(flag.written)
+            return
+        told = value_at(self._layers.values, _SPECULATION.split("."))
         drafted = f"{_SPECULATION}.num_speculative_tokens={told['num_speculative_tokens']}"
         self._set += [_typed(_SPECULATION, told), drafted]
-        self._layers.notes.append(
-            f"{KEY}: {flag.typed} says nothing of acceptance; here it is {told['acceptance']}"
-        )
+        if self._layers.typed.isdisjoint(f"{_SPECULATION}.{key}" for key in _RATES):
+            note = f"{flag.typed} says nothing of acceptance; here it is {told['acceptance']}"
+            self._layers.notes.append(f"{KEY}: {note}")
 
     def _lay(self, key: str, value: Any, flag: Flag) -> None:
         laid = self._layers.lay(key, value, f"{flag.typed} of {KEY}")
