@@ -134,7 +134,7 @@ def test_a_single_pool_has_no_role(capfd: pytest.CaptureFixture[str]) -> None:
         (["--chunk", "many"], "--chunk: many is no whole number"),
         (["--batch", "1.5"], "--batch: 1.5 is no whole number"),
         (["--nonsense"], "--nonsense"),
-        (["gpu=nothing"], "not modelled"),
+        (["gpu=nothing"], "there is no such option"),
         (["scheduler=static", "--steady"], "needs scheduler=continuous"),
         (["--batch", "0", "--chunk", "5", "--steady"], "needs a --batch of users"),
     ],

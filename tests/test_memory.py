@@ -164,7 +164,7 @@ def test_what_is_adopted_is_printed_alone_and_is_an_override(
     [
         (["--adopt"], "--adopt: needs a log: --vllm-log FILE"),
         (["--vllm-log", "nowhere.log"], "No such file"),
-        (["gpu=mi300x"], "not modelled in this version"),
+        (["gpu=mi300x"], "there is no such option"),
         (["cluster.tensor_parallel_size=3"], "64 query heads"),
         (["--nonsense"], "--nonsense"),
     ],

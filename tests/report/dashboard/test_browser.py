@@ -203,7 +203,7 @@ def test_every_problem_of_a_state_is_listed(opened: Callable[..., Page]) -> None
     assert "speed = '1': there is no such control" in said
     assert "rate = 'fast': must be a number" in said
     page.open("?gpu=bogus&tp=3&lengths=reasoning", ready=".problems")
-    assert "gpu = 'bogus': is not modelled" in page.page.locator(".problems").inner_text()
+    assert "gpu = 'bogus': there is no such option" in page.page.locator(".problems").inner_text()
     assert [page.value(name) for name in ("gpu", "tp", "lengths")] == ["bogus", "3", "reasoning"]
     assert "gpu=bogus cluster.tensor_parallel_size=3" in page.page.locator("#command").inner_text()
     page.check()
