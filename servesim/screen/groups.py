@@ -22,24 +22,29 @@ def class_rows(classes: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], Row
 
 
 def tenant_rows(fairness: Mapping[str, Any]) -> tuple[list[str], Rows]:
-    """Return headings and rows: what each tenant got."""
-    rows = []
-    for name, row in fairness["tenants"].items():
+    """Return headings and rows: what each tenant got, and what is due to it where that differs."""
+    tenants, rows = fairness["tenants"], []
+    weighted = _weighted(fairness)
+    for name, row in tenants.items():
         times = (number(row["ttft_s"][key], 1e3) for key in ("mean", "p50", "p99"))
         rates = (number(row[key]) for key in ("service_per_s", "backlogged_service_per_s"))
-        rows.append([name, f"{row['requests']:,}", *times, *rates])
-    return ["", "n", "TTFT mean (ms)", "p50", "p99", "service/s", "while all wait"], rows
+        own = [f"{row['weight']:g}"] if weighted else []
+        rows.append([name, *own, f"{row['requests']:,}", *times, *rates])
+    weight = ["weight"] if weighted else []
+    return ["", *weight, "n", "TTFT mean (ms)", "p50", "p99", "service/s", "while all wait"], rows
 
 
 def evenness(fairness: Mapping[str, Any]) -> str:
-    """Tell how even the service of tenants was, and what service is."""
-    backlogged = f"the {number(fairness['backlogged_s'])} s in which all wait"
-    of = (
-        backlogged
-        if fairness["of"] == "backlog"
-        else "all that was asked for, as they hardly ever wait at once"
-    )
+    """Tell how even the service of tenants was, and what service is; the index weighs it."""
+    index, of = fairness["jain_index"], " / weight" if _weighted(fairness) else ""
+    told = f"Jain's index {number(index)} (1: even) of service{of} in the"
+    told += f" {number(fairness['backlogged_s'])} s in which all wait at the same replica"
+    if index is None:
+        told = "all hardly ever wait at the same replica, so there is nothing to be fair about"
     rest = fairness["number"] - len(fairness["tenants"])
     more = f"; {counted(rest, 'more tenant')}" if rest else ""
-    told = f"Jain's index {number(fairness['jain_index'])} of {of} (1: even){more}"
-    return f"{told}; service: input + 2 x output tokens"
+    return f"{told}{more}; service: input + 2 x output tokens"
+
+
+def _weighted(fairness: Mapping[str, Any]) -> bool:
+    return len({row["weight"] for row in fairness["tenants"].values()}) > 1

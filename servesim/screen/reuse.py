@@ -30,8 +30,9 @@ def prefix_cache(summary: Mapping[str, Any]) -> str:
     found = f"{percent(prefill['hit_rate'])} of the tokens of prompts were found"
     tiers = summary["offload"]
     loaded = f" {tiers['loaded_tokens']:,} loaded," if tiers else ""
-    sums = f"{prefill['cached_tokens']:,} found,{loaded} {prefill['computed_tokens']:,} computed"
-    return f"{found}: {sums}"
+    again = f" {prefill['recovered_tokens']:,} more after preemptions," if prefill["recovered_tokens"] else ""
+    first = prefill["cached_tokens"] - prefill["recovered_tokens"]
+    return f"{found}: {first:,} found,{again}{loaded} {prefill['computed_tokens']:,} computed"
 
 
 def speculation(told: Mapping[str, Any]) -> str:

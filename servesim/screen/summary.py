@@ -30,7 +30,8 @@ _LATENCIES = (
     ("ITL (ms)", "itl_s", 1e3),
     ("E2E (s)", "e2e_s", 1.0),
 )
-_HELD = (("client queue (s)", "client_queue_s", 1.0), ("E2E from due (s)", "user_e2e_s", 1.0))
+#: What a user sees where the client holds requests back: E2E from when they were due.
+_HELD = (("client queue (s)", "client_queue_s", 1.0), ("user E2E (s)", "user_e2e_s", 1.0))
 _RATES = (
     ("requests/s", "requests_per_s"),
     ("input tokens/s", "input_tokens_per_s"),
@@ -43,6 +44,8 @@ _SHARES = {
     "bandwidth": "of bandwidth",
     "kv_cache": "of KV blocks",
 }
+#: Share of the requests from which on their loss is told, and of E2E from which on a wait is long.
+_MANY_LOST, _LONG = 0.01, 0.1
 _LEAST_S = 5e-7  # a part of E2E that is shorter is the rounding of sums
 
 
@@ -77,6 +80,7 @@ def _sections(
 ) -> Iterator[tuple[str, RenderableType]]:
     """Yield a heading and its content, in the order of reading."""
     scenario = summary["scenario"]
+    whole_run = "whole run: " if scenario["steady"] else ""  # beside figures of the steady part
     yield "Model", formats(scenario)
     yield "Cluster", cluster(scenario, summary["transfer"])
     yield "Scheduler", scheduler(scenario)
@@ -90,9 +94,9 @@ def _sections(
     if swap := summary["swap"]:
         yield "Swap", swapped(swap)
     if conversations := summary.get("sessions"):
-        yield "Sessions", sessions(conversations)
+        yield "Sessions", whole_run + sessions(conversations)
     if summary["prefill"]["cached_tokens"]:
-        yield "Prefix cache", prefix_cache(summary)
+        yield "Prefix cache", whole_run + prefix_cache(summary)
     if section := summary.get("metrics"):
         yield "Time", _time(summary)
         yield dialect_title(section), dialect(section)
@@ -105,7 +109,7 @@ def _sections(
     if by_class := summary.get("classes"):
         yield "Classes", _table(*class_rows(by_class))
     if by_tenant := summary.get("fairness"):
-        yield "Tenants", _tenants(by_tenant)
+        yield "Tenants", _tenants(by_tenant, whole_run)
     yield "Cost", _cost(summary)
     yield "Energy", energy(summary)
     yield "Load", _load(summary)
@@ -197,9 +201,9 @@ def _per_user(interactivity: Mapping[str, Any]) -> str:
     return f"{p50} tokens/s at the median, {p1} or more for 99% of requests (1/TPOT)"
 
 
-def _tenants(fairness: Mapping[str, Any]) -> RenderableType:
+def _tenants(fairness: Mapping[str, Any], whole_run: str) -> RenderableType:
     """Show what each tenant got, and how even that was."""
-    return Group(_table(*tenant_rows(fairness)), Text(evenness(fairness)))
+    return Group(_table(*tenant_rows(fairness)), Text(whole_run + evenness(fairness)))
 
 
 def _cost(summary: Mapping[str, Any]) -> str:
@@ -226,6 +230,8 @@ def _shares(used: Mapping[str, Any]) -> str:
 
 
 def _saturation(summary: Mapping[str, Any]) -> str:
+    if not summary["saturated"] and (lost := _lost(summary)):
+        return lost
     if summary["saturated"] is None:
         workload = summary["scenario"]["workload"]
         kind = workload.get("arrivals", {}).get("kind")
@@ -233,6 +239,19 @@ def _saturation(summary: Mapping[str, Any]) -> str:
             return f"all {'sessions' if workload['kind'] == 'sessions' else 'requests'} at once"
         return "closed loop" if kind == "closed_loop" else "too short to tell saturation"
     return "SATURATED" if summary["saturated"] else "not saturated"
+
+
+def _lost(summary: Mapping[str, Any]) -> str:
+    """Tell of load that was lost; where others waited long, a queue that is cut so need not grow."""
+    accounting = summary["accounting"]
+    rejected = sum(accounting["dropped"].get(reason, 0) for reason in ("queue_full", "slo"))
+    ends = {"timed out": accounting["timed_out"], "rejected": rejected}
+    if sum(ends.values()) <= _MANY_LOST * accounting["injected"]:
+        return ""
+    said = " and ".join(f"{count:,} {how}" for how, count in ends.items() if count)
+    spent = {name: part or 0.0 for name, part in summary["breakdown_s"].items()}
+    waited = spent["queue"] + spent["preempted"] + spent["decode_queue"]
+    return f"OVERLOADED ({said})" if rejected or waited > _LONG * sum(spent.values()) else said
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
