@@ -159,6 +159,8 @@ def over_rates(table: pd.DataFrame, rate_rps: float) -> list[Titled]:
     ):
         figure = _ringed(_chart(drawing, x, y, SMALL), View(drawing.points, x, y), rate_rps)
         figure.update_layout(yaxis_title_text=short)
+        if x is INTERACTIVITY:
+            figure.update_layout(xaxis_title_text="Median tokens/s per user")
         charts.append(Titled(title, figure if len(drawing.chosen) == 1 else _with_legend(figure, free)))
     return charts
 
