@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,11 @@ class Facts:
     def stay_s(self) -> float:
         """Seconds in which 95% of the conversations are through; 0 where there are none."""
         return percentile_of_stays(self.sessions, FILLED) if self.sessions else 0.0
+
+    @property
+    def last_begun_s(self) -> float:
+        """When the last conversation began, where their number ends that; otherwise infinite."""
+        return self.sessions.last_begun_s if self.sessions else inf
 
     @property
     def client_queued(self) -> int:

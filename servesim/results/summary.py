@@ -77,7 +77,7 @@ def summarise(
 
     """
     whole = span(records, facts.horizon_s)
-    settled = steady_part(records, facts.stay_s)
+    settled = steady_part(records, facts.stay_s, facts.last_begun_s)
     in_window = steady or was_cut(records)
     window = settled.window if steady else whole
     sent = window.sends(records.request_table.column("sent_s"))
