@@ -127,7 +127,7 @@ def test_the_requests_of_a_run_become_a_trace(folder: Path, tmp_path: Path) -> N
 def test_the_sessions_of_a_run_keep_what_their_turns_share(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A prompt begins with all whole blocks of the one before; the first of a session, with system prompts."""
+    """A prompt begins with all whole blocks of the one before; a session's first, with system prompts."""
     talks = (
         "workload=sessions",
         "workload.sessions=12",

@@ -36,6 +36,7 @@ class Facts:
         horizon_s: when the run was to be cut, if at all.
         events: scheduling events of the simulator.
         cpu_started_s: ``time.process_time()`` when the run began.
+        evicted_blocks: KV blocks that a prompt could have found and that were lost to make room.
         swaps: what was swapped; None where the preempted are recomputed.
         tiers: what was copied to and from each kind of KV tier; None where there are none.
         sessions: how conversations ended; None where there are none.
@@ -54,6 +55,7 @@ class Facts:
     horizon_s: float | None
     events: int
     cpu_started_s: float
+    evicted_blocks: int = 0
     swaps: Swaps | None = None
     tiers: Mapping[str, Mapping[str, float]] | None = None
     sessions: Ends | None = None

@@ -94,7 +94,7 @@ def summarise(
         "scenario": scenario,
         "traffic": traffic(records, facts.held_due_s),
         "accounting": accounting(records, facts),
-        "prefill": prefill(records),
+        "prefill": prefill(records, facts.evicted_blocks),
         **({} if facts.sessions is None else {"sessions": sessions(records, facts.sessions)}),
         "duration_s": whole.length_s,
         "warmup_cut_s": window.start_s if steady else nan,

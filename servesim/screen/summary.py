@@ -38,7 +38,7 @@ _SHARES = {
     "busy": "busy",
     "compute": "of peak compute",
     "bandwidth": "of bandwidth",
-    "kv_cache": "of KV blocks",
+    "kv_cache": "of KV blocks held by requests",
 }
 _LEAST_S = 5e-7  # a part of E2E that is shorter is the rounding of sums
 
@@ -229,7 +229,9 @@ def _prefix_cache(summary: Mapping[str, Any]) -> str:
     tiers = summary["offload"]
     loaded = f" {tiers['loaded_tokens']:,} loaded," if tiers else ""
     sums = f"{prefill['cached_tokens']:,} found,{loaded} {prefill['computed_tokens']:,} computed"
-    return f"{found}: {sums}"
+    evicted = prefill["evicted_blocks"]
+    lost = f"; {counted(evicted, 'block')} evicted that could have been found" if evicted else ""
+    return f"{found}: {sums}{lost}"
 
 
 def _latency(latency: Mapping[str, Mapping[str, Any]]) -> RenderableType:

@@ -183,12 +183,22 @@ def test_the_identity_of_cost_and_throughput_holds(small: dict[str, Any]) -> Non
 
 def test_prefill_of_the_small_run(small: dict[str, Any]) -> None:
     """10 tokens of prompts in one step, and nothing cached; then 12 in two steps, and 32 cached."""
-    assert small["prefill"] == {"computed_tokens": 10, "cached_tokens": 0, "hit_rate": 0.0}
+    assert small["prefill"] == {
+        "computed_tokens": 10,
+        "cached_tokens": 0,
+        "evicted_blocks": 0,
+        "hit_rate": 0.0,
+    }
     steps = [step(1.0, 0.5, **PREFILL), step(1.5, 0.5, sequences=2, prefill_tokens=1, steps=2)]
     made = records(
         [request(1.0, 2.0, 2.5, cached_tokens=16), request(1.0, 2.0, 2.5, cached_tokens=16)], steps
     )
-    assert summary(made)["prefill"] == {"computed_tokens": 12, "cached_tokens": 32, "hit_rate": 32 / 44}
+    assert summary(made)["prefill"] == {
+        "computed_tokens": 12,
+        "cached_tokens": 32,
+        "evicted_blocks": 0,
+        "hit_rate": 32 / 44,
+    }
 
 
 def test_accounting_of_the_small_run() -> None:
