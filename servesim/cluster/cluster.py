@@ -109,7 +109,8 @@ class Cluster(ABC):
     def evicted_blocks(self) -> int:
         """Findable blocks that have been lost to make room, on all replicas."""
         replicas = (replica for group in self.groups for replica in group.replicas)
-        return sum(replica.engine.kv.evicted_blocks for replica in replicas) - self._evicted_before
+        lost: int = sum(replica.engine.kv.evicted_blocks for replica in replicas)
+        return lost - self._evicted_before
 
     def forget(self) -> None:
         """Take no account of what has been served so far: drop its rows and counts; nothing may be open."""
