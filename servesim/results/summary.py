@@ -24,6 +24,7 @@ from servesim.results.latency import breakdown, latency
 from servesim.results.prefill import prefill
 from servesim.results.pricing import Pricing, cost
 from servesim.results.records import Records
+from servesim.results.replicas import replicas
 from servesim.results.saturation import saturated
 from servesim.results.sessions import sessions
 from servesim.results.simulator import simulator
@@ -108,6 +109,7 @@ def summarise(
         **_by_whom(records, whole, sent, slo, scenario),
         "speculation": speculation(records, deployments, window),
         "utilisation": utilisation(used, window.length_s),
+        "replicas": replicas(records, deployments, window),
         "memory": {pool.role: pool.memory() for pool in deployments},
         "transfer": transfer,
         "offload": offload(records, facts, whole.length_s, sum(pool.replicas for pool in deployments)),

@@ -27,6 +27,9 @@ _MOST_ON_LINKS = 1 / 3
 #: Share of the KV cache that is nearly all of it, and share of the requests' time that is a long wait.
 _FULL, _LONG = 0.6, 0.1
 
+#: Times the mean of its pool from which on a replica has many requests, and a mean that chance spreads less.
+_UNEVEN, _ENOUGH = 1.5, 20
+
 #: Routers that look for what is cached of a prompt.
 _BY_PREFIX = ("prefix_affinity", "kv_aware")
 #: Share of the sessions from which on the unfinished ones bias what is said of the others.
@@ -47,6 +50,7 @@ def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
     if summary.get("speculation"):
         yield _GIVEN_RATES
     yield from _on_the_router(summary["scenario"])
+    yield from _on_the_spread(summary.get("replicas") or ())
     yield from _on_the_window(summary)
     yield from _on_the_sending(summary)
     yield from _on_the_requests(summary)
@@ -108,6 +112,17 @@ def _on_the_router(scenario: Mapping[str, Any]) -> Iterator[str]:
     router, scheduler = scenario["router"]["kind"], scenario["scheduler"]
     if router in _BY_PREFIX and not scheduler.get("enable_prefix_caching"):
         yield f"router {router}: no replica reuses the beginning of a prompt, so only the load counts"
+
+
+def _on_the_spread(replicas: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield where one replica of a pool gets far more requests than the others."""
+    for role in dict.fromkeys(replica["role"] for replica in replicas):
+        own = [replica["requests"] for replica in replicas if replica["role"] == role]
+        mean = sum(own) / len(own)
+        if mean >= _ENOUGH and max(own) > _UNEVEN * mean:
+            which = "replica" if role == "serve" else f"{role} replica"
+            times = f"{max(own) / mean:.1f} times the mean of {len(own)}"
+            yield f"the busiest {which} got {max(own):,} requests, {times}"
 
 
 def _on_the_window(summary: Mapping[str, Any]) -> Iterator[str]:

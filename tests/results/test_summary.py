@@ -38,6 +38,7 @@ KEYS = [
     "goodput",
     "speculation",
     "utilisation",
+    "replicas",
     "memory",
     "transfer",
     "offload",

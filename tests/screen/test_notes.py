@@ -157,3 +157,11 @@ def test_what_became_of_those_who_hung_up_or_were_turned_away_is_told() -> None:
     assert "client queue (s)" in printed
     reasons = {"queue_full": 1}
     assert "1 request dropped: the queue of the replica was full" in noted(accounting__dropped=reasons)
+
+
+def test_a_replica_with_far_more_requests_than_the_others_is_noted() -> None:
+    even = [{"role": "serve", "requests": count} for count in (30, 40, 20, 30)]
+    assert "busiest" not in noted(replicas=even)
+    odd = [*even[:3], {"role": "serve", "requests": 150}]
+    assert "the busiest replica got 150 requests, 2.5 times the mean of 4" in noted(replicas=odd)
+    assert "busiest" not in noted(replicas=None)
