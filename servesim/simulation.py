@@ -9,10 +9,11 @@ from pathlib import Path
 
 from servesim.check import check
 from servesim.cluster.client import ClosedLoop, OpenLoop, Semaphore
-from servesim.cluster.cluster import Cluster, DisaggregatedCluster, PooledCluster
+from servesim.cluster.cluster import Cluster, PooledCluster
 from servesim.cluster.conversations import Conversations
 from servesim.cluster.deployment import Deployment
 from servesim.cluster.disaggregated import Disaggregated
+from servesim.cluster.disaggregated_cluster import DisaggregatedCluster
 from servesim.cluster.patience import Patience
 from servesim.cluster.pools import PrefillDecode
 from servesim.cluster.transfer import Links

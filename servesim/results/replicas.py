@@ -22,7 +22,7 @@ def replicas(
     """Return the work of each replica, in the order of their indices; None of very many.
 
     ``requests`` are all that came to it, ``busy`` is the share of the window that it spent in steps, and
-    ``hit_rate`` the share of the tokens of prompts that it had in its cache (of a decode pool none).
+    ``hit_rate`` the share of the tokens of its prompts that it had in its cache (a decode pool has none).
     """
     number = sum(pool.replicas for pool in deployments)
     if number > MOST_TOLD:
@@ -34,15 +34,17 @@ def replicas(
         seconds = steps * first_s + increment_s * (steps * (steps - 1) / 2)
         busy_s += np.bincount(replica, window.overlap_s(start_s, start_s + seconds), minlength=number)
     table = records.request_table
-    last, first, inputs, cached = (
+    last, first, inputs, cached, recovered = (
         np.nan_to_num(table.column(name), nan=-1).astype(np.int64)
-        for name in ("replica", "prefill_replica", "input_tokens", "cached_tokens")
+        for name in ("replica", "prefill_replica", "input_tokens", "cached_tokens", "recovered_tokens")
     )
     prompts = np.where(first >= 0, first, last)
     came = np.concatenate([last, first[first >= 0]])
     requests = np.bincount(came[came >= 0], minlength=number)
     known = prompts >= 0
-    tokens, found = (np.bincount(prompts[known], column[known], number) for column in (inputs, cached))
+    tokens, found = (
+        np.bincount(prompts[known], column[known], number) for column in (inputs, cached - recovered)
+    )
     return [
         {
             "role": pool.role,

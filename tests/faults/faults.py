@@ -26,6 +26,7 @@ class Fault:
 
 
 ENGINE = "servesim/engine/continuous_engine.py"
+SCHEDULING = "servesim/engine/scheduling.py"
 KV = "servesim/engine/kv_cache.py"
 CACHE = "servesim/engine/prefix_cache.py"
 DECODES = "servesim/engine/decodes.py"
@@ -39,6 +40,7 @@ TIERED = "servesim/engine/tiered_engine.py"
 STATIC = "servesim/engine/static.py"
 SPLIT = "servesim/engine/disaggregated.py"
 CLUSTER = "servesim/cluster/cluster.py"
+HAND_OVER = "servesim/cluster/disaggregated_cluster.py"
 CLIENT = "servesim/cluster/client.py"
 PATIENCE = "servesim/cluster/patience.py"
 CONVERSATIONS = "servesim/cluster/conversations.py"
@@ -91,13 +93,13 @@ FAULTS = (
     # ---- the order of preemption
     Fault(
         "the first running request is preempted, not the last",
-        ENGINE,
+        SCHEDULING,
         "(request, _), spare = self.running.popitem(), 0",
         "del self.running[request := next(iter(self.running))]; spare = 0",
     ),
     Fault(
         "a preempted request goes to the tail of the queue",
-        ENGINE,
+        SCHEDULING,
         "self.waiting.appendleft(request)",
         "self.waiting.append(request)",
     ),
@@ -203,13 +205,13 @@ FAULTS = (
     # ---- the limits of a step
     Fault(
         "one sequence too many",
-        ENGINE,
+        SCHEDULING,
         "budget > 0 and len(running) < self.max_num_seqs",
         "budget > 0 and len(running) <= self.max_num_seqs",
     ),
     Fault(
         "chunks beyond the first do not use up the token budget",
-        ENGINE,
+        SCHEDULING,
         "for _, tokens in self._chunks:",
         "for _, tokens in self._chunks[:1]:",
     ),
@@ -222,14 +224,14 @@ FAULTS = (
     ),
     Fault(
         "a preempted request is forgotten",
-        ENGINE,
+        SCHEDULING,
         "        self.waiting.appendleft(request)\n",
         "",
     ),
     # ---- disaggregation
     Fault(
         "the transfer is forgotten",
-        CLUSTER,
+        HAND_OVER,
         "self._links.send(source, target, size_bytes, partial(self._landed, request))",
         "self._landed(request)",
     ),
@@ -359,7 +361,7 @@ FAULTS = (
     # ---- clients that hang up
     Fault(
         "a request that was given up keeps its blocks",
-        ENGINE,
+        SCHEDULING,
         "        self.kv.leave(request, request.computed + tokens, spare)\n",
         "",
     ),
@@ -377,7 +379,7 @@ FAULTS = (
     ),
     Fault(
         "what lands is decoded, whether anybody waits for it or not",
-        CLUSTER,
+        HAND_OVER,
         "came = target.engine.land if request in self._open else target.engine.decline",
         "came = target.engine.land",
     ),

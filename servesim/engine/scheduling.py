@@ -1,0 +1,181 @@
+"""Who is in the next step of a replica: waiting and running requests, and the KV blocks between them."""
+
+from __future__ import annotations
+
+from servesim.engine.clock import StalledError
+from servesim.engine.continuous import Continuous
+from servesim.engine.kv_cache import KvCache
+from servesim.engine.queue_order.fair_queue import FairQueue
+from servesim.engine.queue_order.order import Queue
+from servesim.engine.speculative_decodes import SpeculativeDecodes
+from servesim.engine.swap_space import SwapSpace
+from servesim.engine.token_draws import TokenDraws
+from servesim.workload.request import Request
+
+
+class Scheduling:
+    """The scheduler of one replica, as vLLM V1's (vllm/v1/core/sched/scheduler.py, ``schedule``).
+
+    Running requests are served first, each decode with its tokens and the one partly computed prompt with
+    its next chunk; who does not find its blocks free costs another its place. Then waiting ones are admitted
+    while slots, the token budget and blocks last. How long the step takes is the engine's matter.
+
+    Args:
+        replica: the global index of the replica.
+        scheduler: the limits of a step.
+        kv_blocks: KV blocks of the replica.
+        draws: how many tokens the decode steps of each request emit; None: one each.
+        swap: host memory for the KV of who is preempted; without it, that is recomputed.
+    """
+
+    def __init__(
+        self,
+        replica: int,
+        scheduler: Continuous,
+        kv_blocks: int,
+        draws: TokenDraws | None,
+        swap: SwapSpace | None,
+    ) -> None:
+        self.replica = replica
+        self.max_num_seqs = scheduler.max_num_seqs
+        self.token_budget = scheduler.max_num_batched_tokens
+        self.chunked = scheduler.enable_chunked_prefill
+        caches = scheduler.enable_prefix_caching
+        self.kv = KvCache(kv_blocks, scheduler.block_size, caches=caches, swap=swap)
+        #: the running ones in order of admission; ``popitem`` takes out the one to be preempted
+        self.waiting, self.running, self.decodes = scheduler.queue_order.start(scheduler.block_size)
+        self._tenants = self.waiting if isinstance(self.waiting, FairQueue) else None
+        self._queries = scheduler.queries
+        if draws is not None and scheduler.speculation is not None:
+            self.decodes = SpeculativeDecodes(scheduler.block_size, draws, scheduler.speculation.slots)
+        #: the one running request whose prompt is only partly computed; always the last of `running`
+        self.partial: Request | None = None
+        #: the prompts of the step, each with the tokens of it
+        self._chunks: list[tuple[Request, int]] = []
+        self._preempted = 0
+        self._futile = 0
+
+    def _admissible(self, queue: Queue, request: Request, beside: int) -> bool:
+        """Say whether the newest of a queue is its head and could be admitted beside so many tokens."""
+        budget = self.token_budget - beside
+        if budget <= 0 or len(self.running) >= self.max_num_seqs:
+            return False
+        if self._tenants is not None and queue is self.waiting:
+            return self._tenants.begins(request)
+        if queue[0] is not request:
+            return False
+        reuses = request.may_be_cached and self.kv.find(request)
+        missing = request.missing_tokens()
+        blocks = self.kv.short(request, missing if missing < budget else budget)
+        if reuses:
+            request.computed = request.blocks = 0
+        return blocks <= self.kv.free and (self.chunked or missing <= budget)
+
+    def _beside(self) -> int:
+        """Return how many tokens of a step the decodes have."""
+        return self.decodes.count * self._queries
+
+    def _serve_running(self, now: float) -> int:
+        """Give each running request its token or chunk, and the blocks; return how many were preempted."""
+        decodes, preempted = self.decodes, 0
+        self._chunks = []
+        while (blocks := decodes.blocks()) > self.kv.free:
+            self._preempt_one(now)
+            preempted += 1
+        self.kv.free -= blocks
+        while self.partial is not None and not self._schedule_next(self.partial, self._beside()):
+            self.kv.free += blocks
+            self._preempt_one(now)
+            preempted += 1
+            blocks = decodes.blocks()
+            self.kv.free -= blocks
+        self._preempted += preempted
+        return preempted
+
+    def _schedule_next(self, request: Request, beside: int) -> bool:
+        """Schedule the next chunk of a partly computed prompt beside so many tokens, if it fits."""
+        missing = request.missing_tokens()
+        tokens = min(missing, self.token_budget - beside)
+        if not self._schedule(request, tokens):
+            return False
+        if tokens == missing:
+            self.kv.name(request)
+        return True
+
+    def _admit(self, now: float) -> None:
+        """Admit waiting requests in order while slots, token budget and blocks last."""
+        if self.waiting:
+            self._admit_from(self.waiting, now, self.decodes.count * self._queries)
+
+    def _admit_from(self, queue: Queue, now: float, beside: int) -> None:
+        running, kv, budget = self.running, self.kv, self.token_budget - beside
+        for _, tokens in self._chunks:
+            budget -= tokens
+        while queue and budget > 0 and len(running) < self.max_num_seqs:
+            request = queue[0]
+            reuses = request.may_be_cached and kv.find(request)
+            if reuses and self._loads(request, now):
+                queue.popleft()
+                continue
+            missing = tokens = request.missing_tokens()
+            if missing > budget:
+                tokens = budget if self.chunked else 0
+            if not tokens or not self._schedule(request, tokens):
+                if reuses:
+                    request.computed = request.blocks = 0
+                return
+            queue.popleft()
+            request.begin(now)
+            if reuses:
+                kv.hold(request)
+                if tokens == missing:
+                    kv.name(request)
+            running[request] = None
+            self.partial = request if tokens < missing else None
+            budget -= tokens
+
+    def _loads(self, request: Request, now: float) -> bool:
+        """Say whether a waiting request leaves the queue to have KV loaded from elsewhere."""
+        return False
+
+    def _schedule(self, request: Request, tokens: int) -> bool:
+        """Schedule a chunk and take the blocks for it, or do neither where they are not free."""
+        kv = self.kv
+        blocks = kv.short(request, tokens)
+        if blocks > kv.free:
+            return False
+        kv.free -= blocks
+        request.blocks += blocks
+        self._chunks.append((request, tokens))
+        return True
+
+    def _preempt_one(self, now: float) -> Request:
+        """Throw a running request out, its blocks given back, queue it anew, and return it."""
+        (request, _), spare = self.running.popitem(), 0
+        if request is self.partial:
+            self.partial = None
+        else:
+            spare = self.decodes.leave(request)
+        self.kv.lose(request, spare)
+        request.preempt(now)
+        self.waiting.appendleft(request)
+        self._futile += 1
+        if self._futile > 1000 + 10 * self.max_num_seqs:
+            raise StalledError(f"replica {self.replica} preempts without end at {now:.6f} s")
+        return request
+
+    def _let_go(self, request: Request) -> None:
+        """Free the blocks of a running request that was given up during the steps that have just ended."""
+        del self.running[request]
+        tokens, spare = self._chunk_of(request), 0
+        if tokens is None:
+            tokens, spare = 0, self.decodes.leave(request)
+        else:
+            self._chunks.remove((request, tokens))
+            if request is self.partial:
+                self.partial = None
+        self.kv.leave(request, request.computed + tokens, spare)
+
+    def _chunk_of(self, request: Request) -> int | None:
+        """Return how many tokens of a running request the step under way prefills; None: it decodes."""
+        return next((tokens for other, tokens in self._chunks if other is request), None)
