@@ -88,6 +88,7 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
         open_loop=scenario.workload.open_loop,
         batched=isinstance(scenario.scheduler, Static),
         horizon_s=scenario.horizon_s,
+        evicted_blocks=cluster.evicted_blocks,
         events=events,
         cpu_started_s=started_s,
         swaps=cluster.swaps if getattr(scenario.scheduler, "preemption_mode", None) == "swap" else None,

@@ -22,7 +22,11 @@ from servesim.workload.description import Description
 from servesim.workload.formats import Options, Recording, read
 from servesim.workload.formats.options import TimedTrace
 from servesim.workload.formats.recognition import FORMATS
+from servesim.workload.formats.turns import blocks_of_turns
 from servesim.workload.formats.writers import WRITERS, write
+
+#: Tokens of the blocks of a run's prompts, where the format to be written asks for no others.
+_BLOCK_TOKENS = 16
 
 _HELP = """\
 servesim trace FILE [options]: what a trace is like, or the same trace in another format.
@@ -202,12 +206,19 @@ def _of_a_run(options: argparse.Namespace) -> int:
     if run.requests.empty:
         raise ConfigError([Problem("RUN_FOLDER", str(options.path), "has no request")])
     sent = run.requests[run.requests.attempt == 0].sort_values("request_id")
+    workload, inputs = run.summary["scenario"]["workload"], sent.input_tokens.to_numpy()
+    blocks = None
+    if workload["kind"] == "sessions":
+        size = WRITERS[options.to].room.block_tokens or _BLOCK_TOKENS
+        common = workload["system_prompt_tokens"] if workload["system_prompts"] == 1 else 0
+        blocks = blocks_of_turns(sent.session.to_numpy(np.int64), inputs, size, common)
     recording = Recording(
         time_ns=np.rint(sent.sent_s.to_numpy() * 1e9).astype(np.int64),
-        input_tokens=sent.input_tokens.to_numpy(),
+        input_tokens=inputs,
         output_tokens=sent.output_tokens.to_numpy(),
         format="native",
-        remarks=tuple(_on_a_run(run.summary["accounting"])),
+        blocks=blocks,
+        remarks=(*_on_a_run(run.summary["accounting"]), *_on_what_is_shared(run.summary)),
     )
     return _convert(_windowed(recording, options), options)
 
@@ -220,6 +231,17 @@ def _on_a_run(accounting: Mapping[str, Any]) -> Iterator[str]:
         yield f"retries, which are the client's doing, and left out: {accounting['retries']:,}"
     if accounting["length_capped"]:
         yield f"outputs cut at max_model_len: {accounting['length_capped']:,}"
+
+
+def _on_what_is_shared(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a trace of the requests of a run does not hold of what they have in common."""
+    workload = summary["scenario"]["workload"]
+    if workload["kind"] == "sessions":
+        yield "sessions: each turn at the time it was sent in this run, not when the answer before has ended"
+        if workload["system_prompts"] > 1 and workload["system_prompt_tokens"]:
+            yield "what sessions share, one of several system prompts, is not kept; what turns share is"
+    elif summary["prefill"]["cached_tokens"]:
+        yield "what prompts share is not kept"
 
 
 def _convert(recording: Recording, options: argparse.Namespace) -> int:

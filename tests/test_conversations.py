@@ -71,7 +71,7 @@ def test_the_hit_rate_is_that_of_the_tokens_of_all_prompts(agents: Result) -> No
 def test_the_screen_tells_of_sessions_and_of_the_cache(agents: Result) -> None:
     text = printed(agents)
     early = agents.summary["sessions"]["context_full"]
-    assert "sessions, poisson (rate_rps=4.0)" in text
+    assert "sessions, poisson: 4 sessions/s x " in text
     assert f"40 begun = {40 - early} completed + {early} ended early + 0 failed + 0 unfinished" in text
     assert "of the tokens of prompts were found" in text
     assert f"{early} sessions ended early: the next prompt would have been too long" in text

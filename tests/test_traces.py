@@ -124,6 +124,49 @@ def test_the_requests_of_a_run_become_a_trace(folder: Path, tmp_path: Path) -> N
     assert len(set(recording.blocks.ids.tolist())) == len(recording.blocks.ids)
 
 
+def test_the_sessions_of_a_run_keep_what_their_turns_share(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A prompt begins with all whole blocks of the one before; a session's first, with system prompts."""
+    talks = (
+        "workload=sessions",
+        "workload.sessions=12",
+        "workload.system_prompts=1",
+        "workload.requests=null",
+    )
+    result = run(load(*SMALL, *talks))
+    result.save(tmp_path / "run")
+    for to, size in (("native", 16), ("mooncake", 512)):
+        out = tmp_path / f"{to}.jsonl"
+        assert main(["trace", str(tmp_path / "run"), "--to", to, "--out", str(out)]) == 0
+        assert "sessions: each turn at the time it was sent in this run" in told(capsys)
+        blocks = read(out).blocks
+        assert blocks is not None
+        assert blocks.tokens == size
+        seen: dict[int, int] = {}
+        sent = result.requests.sort_values("request_id")
+        for row, (session, tokens) in enumerate(zip(sent.session, sent.input_tokens, strict=True)):
+            before = seen.setdefault(session, row)
+            shared = sent.input_tokens.iloc[before] if before < row else 500 * (row > 0)
+            other, own = (blocks.ids[blocks.starts[at] : blocks.starts[at + 1]] for at in (before, row))
+            other = blocks.ids[: blocks.starts[1]] if before == row else other
+            assert len(own) == -(-tokens // size)
+            assert (own[: shared // size] == other[: shared // size]).all()
+            assert not np.isin(own[shared // size :], other).any() or row == 0
+            seen[session] = row
+    main(
+        [
+            "trace",
+            str(tmp_path / "run" / "requests.parquet"),
+            "--to",
+            "native",
+            "--out",
+            str(tmp_path / "t.csv"),
+        ]
+    )
+    assert "sessions, and so what prompts share, are not read" in told(capsys)
+
+
 def test_requests_past_the_horizon_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(load(*SMALL, "horizon_s=2")).save(tmp_path / "run")
     arguments = ["trace", str(tmp_path / "run"), "--to", "native", "--out", str(tmp_path / "t.parquet")]

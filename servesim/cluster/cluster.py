@@ -52,6 +52,7 @@ class Cluster(ABC):
         self._gate: Gate | None = None
         self.injected = 0
         self.length_capped = 0
+        self._evicted_before = 0
         self.swaps = Swaps()
         self.offloading: Offloading | None = None
         #: told of each request that leaves, finished or dropped (a client that waits for answers listens)
@@ -101,6 +102,13 @@ class Cluster(ABC):
         """Requests that are in the system."""
         return len(self._open)
 
+    @property
+    def evicted_blocks(self) -> int:
+        """Findable blocks that have been lost to make room, on all replicas."""
+        replicas = (replica for group in self.groups for replica in group.replicas)
+        lost: int = sum(replica.engine.kv.evicted_blocks for replica in replicas)
+        return lost - self._evicted_before
+
     def forget(self) -> None:
         """Take no account of what has been served so far: drop its rows and counts; nothing may be open."""
         if self._open:
@@ -108,6 +116,7 @@ class Cluster(ABC):
         for rows in (self._log.requests, self._log.steps, self._log.gaps):
             del rows[:]
         self.injected = self.length_capped = 0
+        self._evicted_before += self.evicted_blocks
         self.swaps.forget()
         if self.offloading is not None:
             self.offloading.forget()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
-from math import inf
+from math import inf, nan
 
 from servesim.cluster.listener import Listener, Server
 from servesim.engine.clock import ARRIVAL, EARLY_S, Alarm, Clock
@@ -26,9 +26,13 @@ class Ends:
 
     ``durations_s`` and ``requests`` are of the first two, where anything was sent: seconds from the first
     sending to the end of the last answer, and the number of requests. ``open_s`` are seconds up to the last
-    answer of those that had more to say when the sending ended, or the run.
+    answer of those that had more to say when the sending ended, or the run. ``requests_meant`` is what a
+    session that nothing ends early sends on average, and ``last_begun_s`` when the last of a limited number
+    began; otherwise infinite.
     """
 
+    requests_meant: float = nan
+    last_begun_s: float = inf
     begun: int = 0
     completed: int = 0
     context_full: int = 0
@@ -85,7 +89,7 @@ class Conversations(Listener):
         api_time_s: float = 0.0,
     ) -> None:
         super().__init__(clock, cluster, api_time_s)
-        self.ends = Ends()
+        self.ends = Ends(workload.requests_per_session)
         self._workload = workload
         self._starts_s = workload.starts_s(streams)
         self._pauses_s = _pauses_s(workload, streams)
@@ -120,6 +124,8 @@ class Conversations(Listener):
         if session is None:
             return False
         self.ends.begun += 1
+        if self.ends.begun == self._workload.sessions:
+            self.ends.last_begun_s = start_s
         prompt, pause_s = session.system_tokens + session.inputs[0], next(self._pauses_s)
         if prompt > self._context:
             self.ends.context_full += 1

@@ -114,6 +114,12 @@ class KvCache:
             self.swap.drop(request)
         self._prefixes.forget_own(request)
 
+    @property
+    def evicted_blocks(self) -> int:
+        """How many blocks were lost so far that a prompt could have found."""
+        self._prefixes.evict(self.free)
+        return self._prefixes.evicted
+
     # ---- tiers behind it ----------------------------------------------------------------------------
 
     def offload(

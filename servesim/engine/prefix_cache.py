@@ -53,6 +53,8 @@ class PrefixCache:
         self._spans: dict[Hashable, Span] = {}
         self._queue: OrderedDict[Stretch, None] = OrderedDict()
         self.holds: dict[Request, Hold] = {}
+        #: findable blocks that others were put in the place of, as far as anybody has looked
+        self.evicted = 0
         #: called with each run of findable blocks (key, first, behind the last) that is lost
         self.on_loss: Callable[[Hashable, int, int], None] | None = None
         #: called with a key and the block from which on nothing that was known of it holds any more
@@ -221,8 +223,10 @@ class PrefixCache:
             stretch = next(iter(self._queue))
             span, high = stretch.span, stretch.high
             surplus -= stretch.shrink(surplus)
-            if self.on_loss is not None and stretch.high < high:
-                self.on_loss(span.key, stretch.high, high)
+            if stretch.high < high:
+                self.evicted += high - stretch.high
+                if self.on_loss is not None:
+                    self.on_loss(span.key, stretch.high, high)
             if stretch.low == stretch.high and span.idle and span.idle[0] is stretch:
                 span.idle.popleft()
             if span.is_empty and self._spans.get(span.key) is span:

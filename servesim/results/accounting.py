@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ class Facts:
         horizon_s: when the run was to be cut, if at all.
         events: scheduling events of the simulator.
         cpu_started_s: ``time.process_time()`` when the run began.
+        evicted_blocks: KV blocks that a prompt could have found and that were lost to make room.
         swaps: what was swapped; None where the preempted are recomputed.
         tiers: what was copied to and from each kind of KV tier; None where there are none.
         sessions: how conversations ended; None where there are none.
@@ -53,6 +55,7 @@ class Facts:
     horizon_s: float | None
     events: int
     cpu_started_s: float
+    evicted_blocks: int = 0
     swaps: Swaps | None = None
     tiers: Mapping[str, Mapping[str, float]] | None = None
     sessions: Ends | None = None
@@ -61,6 +64,11 @@ class Facts:
     def stay_s(self) -> float:
         """Seconds in which 95% of the conversations are through; 0 where there are none."""
         return percentile_of_stays(self.sessions, FILLED) if self.sessions else 0.0
+
+    @property
+    def last_begun_s(self) -> float:
+        """When the last conversation began, where their number ends that; otherwise infinite."""
+        return self.sessions.last_begun_s if self.sessions else inf
 
     @property
     def client_queued(self) -> int:

@@ -10,7 +10,7 @@ from servesim.results.rates import ratio
 from servesim.results.records import Records
 
 
-def prefill(records: Records) -> dict[str, Any]:
+def prefill(records: Records, evicted_blocks: int = 0) -> dict[str, Any]:
     """Return the tokens that prefill computed in the whole run, those found in the cache, and their share.
 
     Computed is what the steps did, whatever for: prompts, what was lost to a preemption (prompt and answer
@@ -20,6 +20,8 @@ def prefill(records: Records) -> dict[str, Any]:
     prompt once, when it is first scheduled: (cached - recovered) / tokens of the prompts scheduled. What a
     preempted request looks up again is counted apart, and what came from a tier behind the GPUs is no hit, as
     vLLM has it (vllm/v1/metrics/stats.py, ``PrefixCacheStats``: ``preempted_queries``, ``preempted_hits``).
+    ``evicted_blocks`` are those that a prompt could have found and that were lost because others needed the
+    room, whether or not anybody came to ask for them.
     """
     groups = records.step_table.groups("steps", "prefill_tokens")
     requests = records.request_table
@@ -28,6 +30,7 @@ def prefill(records: Records) -> dict[str, Any]:
     return {
         "computed_tokens": sum(int((n * tokens).sum()) for n, tokens in groups),
         "cached_tokens": cached,
+        "evicted_blocks": evicted_blocks,
         "recovered_tokens": recovered,
         "hit_rate": ratio(cached - recovered, int(requests.column("input_tokens")[scheduled].sum())),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,15 @@ def sessions(records: Records, ends: Ends) -> dict[str, Any]:
     """Return the ends of all sessions, and what is to say of those with an end of their own.
 
     These have completed, or had no room for the next prompt: requests of each, and seconds from the first
-    sending to the end of the last answer, thinking and tools included.
+    sending to the end of the last answer, thinking and tools included. ``requests_meant`` are those of a
+    session that nothing ends early, on average; sessions were begun for ``begun_for_s``, up to the end of the
+    sending or to the last of a limited number.
     """
-    turn = records.request_table.column("turn")
+    turn, sent_s = (records.request_table.column(name) for name in ("turn", "sent_s"))
+    last_s = min(ends.last_begun_s, float(sent_s.max(initial=-inf)))
     return {
+        "requests_meant": ends.requests_meant,
+        "begun_for_s": last_s - float(sent_s.min(initial=last_s)) if len(sent_s) else nan,
         "begun": ends.begun,
         "completed": ends.completed,
         "context_full": ends.context_full,

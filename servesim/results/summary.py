@@ -24,6 +24,7 @@ from servesim.results.latency import breakdown, latency
 from servesim.results.prefill import prefill
 from servesim.results.pricing import Pricing, cost
 from servesim.results.records import Records
+from servesim.results.replicas import replicas
 from servesim.results.saturation import saturated
 from servesim.results.sessions import sessions
 from servesim.results.simulator import simulator
@@ -77,7 +78,7 @@ def summarise(
 
     """
     whole = span(records, facts.horizon_s)
-    settled = steady_part(records, facts.stay_s)
+    settled = steady_part(records, facts.stay_s, facts.last_begun_s)
     in_window = steady or was_cut(records)
     window = settled.window if steady else whole
     sent = window.sends(records.request_table.column("sent_s"))
@@ -94,7 +95,7 @@ def summarise(
         "scenario": scenario,
         "traffic": traffic(records, facts.held_due_s),
         "accounting": accounting(records, facts),
-        "prefill": prefill(records),
+        "prefill": prefill(records, facts.evicted_blocks),
         **({} if facts.sessions is None else {"sessions": sessions(records, facts.sessions)}),
         "duration_s": whole.length_s,
         "warmup_cut_s": window.start_s if steady else nan,
@@ -108,6 +109,7 @@ def summarise(
         **_by_whom(records, whole, sent, slo, scenario),
         "speculation": speculation(records, deployments, window),
         "utilisation": utilisation(used, window.length_s),
+        "replicas": replicas(records, deployments, window),
         "memory": {pool.role: pool.memory() for pool in deployments},
         "transfer": transfer,
         "offload": offload(records, facts, whole.length_s, sum(pool.replicas for pool in deployments)),

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import ceil, floor, log10
 from typing import Any
 
+from servesim.check import listed
 from servesim.screen.basis import basis, largest
 from servesim.screen.figures import counted, number
 from servesim.screen.patience import failures
 
 #: Times the 99th percentile of E2E that requests must have come for, so that ramp and drain weigh little.
 LONG_ENOUGH = 10
+#: Share of a run that ramp and drain of sessions may have.
+_MUCH_RAMP = 0.1
+#: Times that 95% of the sessions are over in for which sessions should begin: the first of them is the ramp.
+STAYS = 6
 #: Share of a schedule's period from which all of it has been sent, but for the gap to the next request.
 WHOLE = 0.99
 
@@ -20,6 +26,9 @@ _MUCH = 0.05
 _MOST_ON_LINKS = 1 / 3
 #: Share of the KV cache that is nearly all of it, and share of the requests' time that is a long wait.
 _FULL, _LONG = 0.6, 0.1
+
+#: Times the mean of its pool from which on a replica has many requests, and a mean that chance spreads less.
+_UNEVEN, _ENOUGH = 1.5, 20
 
 #: Routers that look for what is cached of a prompt.
 _BY_PREFIX = ("prefix_affinity", "kv_aware")
@@ -44,6 +53,7 @@ def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
     if summary.get("speculation"):
         yield _GIVEN_RATES
     yield from _on_the_router(summary["scenario"])
+    yield from _on_the_spread(summary.get("replicas") or ())
     yield from _on_the_tenants(summary["scenario"])
     yield from _on_the_window(summary)
     yield from _on_the_sending(summary)
@@ -108,6 +118,17 @@ def _on_the_router(scenario: Mapping[str, Any]) -> Iterator[str]:
         yield f"router {router}: no replica reuses the beginning of a prompt, so only the load counts"
 
 
+def _on_the_spread(replicas: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield where one replica of a pool gets far more requests than the others."""
+    for role in dict.fromkeys(replica["role"] for replica in replicas):
+        own = [replica["requests"] for replica in replicas if replica["role"] == role]
+        mean = sum(own) / len(own)
+        if mean >= _ENOUGH and max(own) > _UNEVEN * mean:
+            which = "replica" if role == "serve" else f"{role} replica"
+            times = f"{max(own) / mean:.1f} times the mean of {len(own)}"
+            yield f"the busiest {which} got {max(own):,} requests, {times}"
+
+
 def _on_the_tenants(scenario: Mapping[str, Any]) -> Iterator[str]:
     """Yield what tenants have that the queue order does not look at."""
     tenants = (scenario["workload"].get("tenants") or {}).values()
@@ -124,9 +145,13 @@ def _on_the_window(summary: Mapping[str, Any]) -> Iterator[str]:
     if summary["scenario"]["steady"]:
         yield f"figures of the steady part only, from {number(summary['warmup_cut_s'])} s on"
     if summary["settled"] is False:
-        yield "no steady state found, so half of the run was cut: send more requests"
+        yield f"no steady state found, so half of the run was cut: {_longer(summary) or 'send more requests'}"
     if summary["saturated"]:
         yield _SATURATED
+    elif not summary["scenario"]["steady"] and _is_mostly_ramp(summary):
+        began_s, lasted_s = (number(s) for s in (summary["sessions"]["begun_for_s"], summary["duration_s"]))
+        took = f"short run: sessions began for {began_s} of its {lasted_s} s"
+        yield f"{took}; throughput and $ include ramp and drain: {_longer(summary)}"
     elif not summary["scenario"]["steady"] and _is_short(summary):
         took = f"short run: {number(sending_s(summary))} s of arrivals"
         yield f"{took}; throughput and $ include ramp and drain: more requests, or steady=true"
@@ -137,6 +162,37 @@ def _is_short(summary: Mapping[str, Any]) -> bool:
     p99_s = summary["latency"]["e2e_s"]["p99"]
     took_s = sending_s(summary) or summary["duration_s"]
     return p99_s is not None and took_s < LONG_ENOUGH * p99_s
+
+
+def _is_mostly_ramp(summary: Mapping[str, Any]) -> bool:
+    """Say whether sessions took a good part of the run to become as many as later, or to end at last.
+
+    The number of sessions grows for about as long as one lasts, and falls from when the last has begun.
+    """
+    sessions = summary.get("sessions")
+    if sessions is None or sessions["begun_for_s"] is None:
+        return False
+    drain_s = summary["duration_s"] - sessions["begun_for_s"]
+    return bool(drain_s + (sessions["duration_s"]["mean"] or 0.0) > _MUCH_RAMP * summary["duration_s"])
+
+
+def _longer(summary: Mapping[str, Any]) -> str:
+    """Tell how to have a steady part of some length in a run of conversations; nothing to say of others."""
+    sessions = summary.get("sessions")
+    if sessions is None:
+        return ""
+    lasted_s = sessions["duration_s"]["p95"] or summary["duration_s"]
+    workload = summary["scenario"]["workload"]
+    limits = [f"workload.{name}" for name in ("sessions", "requests") if workload[name] is not None]
+    instead = f" in place of {listed(limits, 'and')}" if limits else ""
+    needed_s = max(STAYS * lasted_s, 2 * (workload["duration_s"] or 0.0))
+    return f"workload.duration_s={_rounded_up(needed_s)} steady=true{instead}"
+
+
+def _rounded_up(seconds: float) -> str:
+    """Return a number of seconds with two digits, rounded up."""
+    step = 10.0 ** max(floor(log10(seconds)) - 1, 0) if seconds > 0 else 1.0
+    return f"{ceil(seconds / step) * step:.0f}"
 
 
 def _on_the_sending(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -175,7 +231,7 @@ def _on_the_requests(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"{counted(accounting['warmup'], 'warm-up request')} before, left out of all figures"
     yield from failures(summary)
     longest = min(pool["max_model_len"] for pool in summary["memory"].values())
-    yield from _on_the_sessions(summary.get("sessions"))
+    yield from _on_the_sessions(summary.get("sessions"), summary["scenario"]["steady"])
     counts = {
         "output": (accounting["length_capped"], f" cut at max_model_len ({longest:,} tokens)"),
         "preemption": (accounting["preemptions"], ""),
@@ -193,15 +249,14 @@ def _not_sent(summary: Mapping[str, Any]) -> int:
     return 0 if answers and not asked else int(summary["accounting"]["not_sent"])
 
 
-def _on_the_sessions(sessions: Mapping[str, Any] | None) -> Iterator[str]:
+def _on_the_sessions(sessions: Mapping[str, Any] | None, steady: bool) -> Iterator[str]:
     """Yield what ended conversations before their last turn."""
     if sessions is None:
         return
     if sessions["unfinished"] > _MANY_UNFINISHED * sessions["begun"]:
-        yield (
-            f"{counted(sessions['unfinished'], 'session')} unfinished when the sending ended, most of them "
-            "long: workload.sessions=N lets N of them end"
-        )
+        told = f"{counted(sessions['unfinished'], 'session')} unfinished when the sending ended"
+        so = "those that ended are short ones" if steady else "workload.sessions=N lets N of them end"
+        yield f"{told}, most of them long: {so}"
     if full := sessions["context_full"]:
         yield f"{counted(full, 'session')} ended early: the next prompt would have been too long"
     if failed := sessions["failed"]:

@@ -32,7 +32,10 @@ def prefix_cache(summary: Mapping[str, Any]) -> str:
     loaded = f" {tiers['loaded_tokens']:,} loaded," if tiers else ""
     again = f" {prefill['recovered_tokens']:,} more after preemptions," if prefill["recovered_tokens"] else ""
     first = prefill["cached_tokens"] - prefill["recovered_tokens"]
-    return f"{found}: {first:,} found,{again}{loaded} {prefill['computed_tokens']:,} computed"
+    evicted = prefill["evicted_blocks"]
+    lost = f"; {counted(evicted, 'block')} evicted that could have been found" if evicted else ""
+    sums = f"{first:,} found,{again}{loaded} {prefill['computed_tokens']:,} computed"
+    return f"{found}: {sums}{lost}"
 
 
 def speculation(told: Mapping[str, Any]) -> str:

@@ -42,7 +42,7 @@ _SHARES = {
     "busy": "busy",
     "compute": "of peak compute",
     "bandwidth": "of bandwidth",
-    "kv_cache": "of KV blocks",
+    "kv_cache": "of KV blocks held by requests",
 }
 #: Share of the requests from which on their loss is told, and of E2E from which on a wait is long.
 _MANY_LOST, _LONG = 0.01, 0.1
@@ -133,11 +133,13 @@ def _traffic(summary: Mapping[str, Any]) -> str:
     means = "{} tokens in and {} out on average".format(*tokens)
     lasted = f"all over in {number(summary['duration_s'])} simulated seconds"
     sent = f"{counted(traffic['requests'], 'request')}{at_rate}"
-    return f"{sent}: {_source(workload, bool(traffic['offered_per_s']))}{limit}; {means}; {lasted}"
+    meant = summary["sessions"]["requests_meant"] if "sessions" in summary else 1.0
+    source = _source(workload, bool(traffic["offered_per_s"]), meant)
+    return f"{sent}: {source}{limit}; {means}; {lasted}"
 
 
-def _source(workload: Mapping[str, Any], spread: bool) -> str:
-    """Tell where the requests come from."""
+def _source(workload: Mapping[str, Any], spread: bool, meant: float) -> str:
+    """Tell where the requests come from, so many from each session."""
     if workload["kind"] == "trace":
         if workload["rate_rps"] is not None:
             return f"{workload['path']} as a Poisson process"
@@ -150,8 +152,14 @@ def _source(workload: Mapping[str, Any], spread: bool) -> str:
     arrivals = dict(workload["arrivals"])
     if not arrivals.get("think_time_s"):
         arrivals.pop("think_time", None)
-    what = "sessions, " if workload["kind"] == "sessions" else ""
-    return what + option(arrivals)
+    if workload["kind"] != "sessions":
+        return option(arrivals)
+    rate = arrivals.pop("rate_rps", None)
+    told = f"sessions, {option(arrivals)}"
+    if rate is None:
+        return told
+    at_last = f"{number(rate * meant)} requests/s once steady"
+    return f"{told}: {number(rate)} sessions/s x {number(meant)} requests = {at_last}"
 
 
 def _memory(summary: Mapping[str, Any]) -> RenderableType:

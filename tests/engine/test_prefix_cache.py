@@ -137,3 +137,12 @@ def test_without_prefix_caching_nothing_is_found() -> None:
     kv = KvCache(100, BLOCK, caches=False)
     serve(kv, request(17, (7, 17)))
     assert not kv.find(request(17, (7, 17)))
+
+
+def test_what_could_have_been_found_is_counted_when_it_is_lost() -> None:
+    """Of 10 blocks 8 hold something to find; the next prompt takes 9, so 7 of them are lost."""
+    kv = cache(10)
+    serve(kv, request(32, (1, 32)))
+    assert kv.evicted_blocks == 0
+    begin(kv, request(36))
+    assert kv.evicted_blocks == 7

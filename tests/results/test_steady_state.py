@@ -65,3 +65,11 @@ def test_a_run_that_never_settles_says_so() -> None:
     """Each request takes a second longer than the one before: half the run goes, and it is not enough."""
     rows = [request(float(i), i + 1.0, 2.0 * i + 1.0, request_id=i) for i in range(200)]
     assert steady_part(records(rows)) == (Window(100.0, 199.0), False)
+
+
+def test_what_comes_after_the_last_session_has_begun_is_drain() -> None:
+    """A request a second up to 100 s, when the last session begins; its turns go on for as long again."""
+    rows = [request(float(i), i + 1.0, i + 5.0, request_id=i) for i in range(200)]
+    assert steady_part(records(rows), last_begun_s=100.0) == (Window(5.0, 100.0), True)
+    assert steady_part(records(rows), 90.0, 100.0) == (Window(50.0, 100.0), False)
+    assert steady_part(records(rows), last_begun_s=0.0) == steady_part(records(rows))

@@ -92,6 +92,29 @@ def test_ramp_and_drain_are_noted_where_they_weigh() -> None:
     assert "short run" not in saturated
 
 
+def of_sessions(begun_for_s: float, **more: Any) -> dict[str, Any]:
+    """Return what turns a run of 1,000 s into one of sessions of 20 s on average and 60 s at p95."""
+    sessions = {"begun": 9, "completed": 9, "context_full": 0, "failed": 0, "unfinished": 0}
+    sessions |= {"requests_meant": 5.0, "begun_for_s": begun_for_s, "first_turns": {}, "later_turns": {}}
+    sessions |= {
+        "requests": {"mean": 5.0},
+        "duration_s": {"mean": 20.0, "p50": 9.0, "p95": 60.0, "p99": 70.0},
+    }
+    workload = summary_of()["scenario"]["workload"] | {"kind": "sessions", "sessions": 9, "requests": None}
+    changes = {"sessions": sessions, "duration_s": 1000.0, "scenario__workload": workload, "saturated": False}
+    return changes | {"traffic__offered_per_s": 0.01} | more
+
+
+def test_sessions_that_mostly_ramp_up_and_drain_are_noted() -> None:
+    told = noted(**of_sessions(300.0))
+    assert "short run: sessions began for 300 of its 1,000 s" in told
+    assert "workload.duration_s=360 steady=true in place of workload.sessions" in told
+    assert "short run" not in noted(**of_sessions(990.0))
+    assert "short run" not in noted(**of_sessions(300.0, scenario__steady=True))
+    unsettled = noted(**of_sessions(300.0, scenario__steady=True, settled=False))
+    assert "half of the run was cut: workload.duration_s=360 steady=true in place of" in unsettled
+
+
 def test_a_run_without_a_steady_state_is_noted() -> None:
     assert "no steady state found" in noted(settled=False)
     assert "no steady state found" not in noted(settled=True)
@@ -136,6 +159,14 @@ def test_what_became_of_those_who_hung_up_or_were_turned_away_is_told() -> None:
     assert "Load OVERLOADED (" in printed
     reasons = {"queue_full": 1}
     assert "1 request dropped: the queue of the replica was full" in noted(accounting__dropped=reasons)
+
+
+def test_a_replica_with_far_more_requests_than_the_others_is_noted() -> None:
+    even = [{"role": "serve", "requests": count} for count in (30, 40, 20, 30)]
+    assert "busiest" not in noted(replicas=even)
+    odd = [*even[:3], {"role": "serve", "requests": 150}]
+    assert "the busiest replica got 150 requests, 2.5 times the mean of 4" in noted(replicas=odd)
+    assert "busiest" not in noted(replicas=None)
 
 
 def test_what_the_queue_order_does_not_look_at_is_told() -> None:

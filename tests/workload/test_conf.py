@@ -79,8 +79,14 @@ def test_conversations_compose(option: str) -> None:
     workload = servesim.load(f"workload={option}").workload
     assert isinstance(workload, Sessions)
     kinds = {path.stem for path in options("turns")}
-    assert kinds == {"fixed", "geometric", "uniform"}
+    assert kinds == {"agent_task", "fixed", "geometric", "uniform"}
     assert workload.tools.lengths == Lognormal(500.0, 150.0, 1.5, 1.0)
+
+
+def test_agents_begin_one_by_one_and_take_other_turns_and_arrivals() -> None:
+    assert servesim.load("workload=agentic").workload.users.start_s(63) > 59
+    other = servesim.load("workload=agentic", "workload/turns=fixed", "workload/arrivals=poisson").workload
+    assert other.users is None
 
 
 def test_the_shipped_day_sends_4_requests_per_second_on_average() -> None:

@@ -11,6 +11,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 from math import isfinite, isnan
 from typing import Any
 
@@ -28,6 +29,7 @@ SCHEMA_VERSION = "1.1"
 #: The columns of the table of samples.
 STATISTICS = ("avg", "min", "max", *(f"p{percent}" for percent in AIPERF_PERCENTS), "std")
 _NS = 1e9
+_COLUMNS = ("request_id", "sent_s", "input_tokens", "status", "reason", "session", "turn")
 
 
 def summary_json(sample: Sample, about: About, tables: Tables) -> dict[str, Any]:
@@ -79,19 +81,19 @@ def summary_csv(sample: Sample) -> str:
 def records(sample: Sample, tables: Tables) -> Iterator[dict[str, Any]]:
     """Yield the lines of ``profile_export.jsonl``: one per request, in order of sending."""
     table = tables.request_table
-    identity, sent_s, inputs, status, reason = (
-        table.column(name) for name in ("request_id", "sent_s", "input_tokens", "status", "reason")
-    )
+    identity, sent_s, inputs, status, reason, session, turn = (table.column(name) for name in _COLUMNS)
     completed = _completed_records(sample)
     for row in np.argsort(identity, kind="stable").tolist():
-        number, start_s = int(identity[row]), float(sent_s[row])
+        start_s = float(sent_s[row])
+        talk = None if isnan(session[row]) else int(session[row])
+        place = partial(_metadata, int(identity[row]), talk, int(turn[row]), start_s)
         if status[row] == COMPLETED:
             end_s, metrics = next(completed)
-            yield {"metadata": _metadata(number, start_s, end_s), "metrics": metrics, "error": None}
+            yield {"metadata": place(end_s), "metrics": metrics, "error": None}
         else:
             told = {"error_isl": {"value": int(inputs[row]), "unit": "tokens"}}
             error = _error(int(status[row]), int(reason[row]))
-            yield {"metadata": _metadata(number, start_s, start_s), "metrics": told, "error": error}
+            yield {"metadata": place(start_s), "metrics": told, "error": error}
 
 
 def _values(sample: Sample) -> Iterator[tuple[str, Value]]:
@@ -121,13 +123,15 @@ def _completed_records(sample: Sample) -> Iterator[tuple[float, dict[str, Any]]]
         yield ends_s[index], metrics
 
 
-def _metadata(number: int, start_s: float, end_s: float) -> dict[str, Any]:
+def _metadata(number: int, session: int | None, turn: int, start_s: float, end_s: float) -> dict[str, Any]:
+    """Tell which request it was and when; one of no session is a conversation of its own, of one turn."""
+    conversation, turn = (number, 0) if session is None else (session, turn)
     return {
         "session_num": number,
         "x_request_id": str(number),
-        "x_correlation_id": str(number),
-        "conversation_id": str(number),
-        "turn_index": 0,
+        "x_correlation_id": str(conversation),
+        "conversation_id": str(conversation),
+        "turn_index": turn,
         "request_start_ns": round(start_s * _NS),
         "request_ack_ns": None,
         "request_end_ns": round(end_s * _NS),

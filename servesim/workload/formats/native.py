@@ -25,6 +25,12 @@ INPUTS = ("input_tokens", "input_toks")
 OUTPUTS = ("output_tokens", "output_toks")
 BLOCKS, BLOCK_TOKENS = "block_hashes", "block_tokens"
 
+SESSION = "session"
+_NO_SESSIONS = (
+    "sessions, and so what prompts share, are not read; servesim trace RUN_FOLDER --to native keeps what "
+    "the turns of a session share"
+)
+
 _CSV = CsvTable(
     "native",
     time=TIMES,
@@ -62,8 +68,11 @@ class Native:
         """Read a file of any of the three kinds; no option concerns it."""
         if source.is_parquet:
             known = frozenset((*TIMES, *INPUTS, *OUTPUTS, BLOCKS, BLOCK_TOKENS))
-            others = tuple(name for name in parquet.names(source.path) if name not in known)
-            return _JSON.gather(parquet.rows(source.path, known), source.name, unread=others)
+            names = parquet.names(source.path)
+            others = tuple(name for name in names if name not in known)
+            found = _JSON.gather(parquet.rows(source.path, known), source.name, unread=others)
+            lost = SESSION in names and BLOCKS not in names and parquet.has_any(source.path, SESSION)
+            return found._replace(remarks=(*found.remarks, _NO_SESSIONS)) if lost else found
         table = _JSON if source.first_letter() in ("{", "[") else _CSV
         return table.read(source, options)
 

@@ -23,6 +23,15 @@ def names(path: Path) -> list[str]:
         return list(file.schema_arrow.names)
 
 
+def has_any(path: Path, name: str) -> bool:
+    """Tell whether a column of a file has a value anywhere."""
+    import pyarrow.parquet as pq
+
+    with _refusals(path):
+        column = pq.read_table(path, columns=[name]).column(0)
+        return bool(column.null_count < len(column))
+
+
 def rows(path: Path, wanted: frozenset[str]) -> Iterator[Placed]:
     """Yield the rows of a file as JSON objects with those of these columns that are there.
 

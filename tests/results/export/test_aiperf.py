@@ -18,6 +18,8 @@ from servesim.results.slo import Slo
 from tests.report.run.runs import KINDS
 from tests.results.dialects.run import sample_of, small
 from tests.results.export.test_vllm import ABOUT
+from tests.results.made import records as table_records
+from tests.results.made import request
 
 Files = tuple[dict[str, Any], list[dict[str, Any]], str]
 
@@ -94,3 +96,16 @@ def test_what_a_request_lacks_is_not_there() -> None:
     whole = summary_json(sample, ABOUT, small())
     assert whole["error_summary"] == [{"error_details": dropped["error"], "count": 1}]
     assert "goodput" not in whole  # no limits were given
+
+
+def test_a_conversation_has_turns_and_a_request_of_none_is_one() -> None:
+    rows = [(0, 7, 0), (1, -1, 0), (2, 7, 1)]
+    made = [
+        request(float(n), n + 0.5, n + 0.5, request_id=n, session=session, turn=turn, output_tokens=1)
+        for n, session, turn in rows
+    ]
+    tables = table_records(made)
+    sample = Sample.of(tables, 3.0, Slo(), {"serve": 2})
+    told = [line["metadata"] for line in records(sample, tables)]
+    assert [(each["conversation_id"], each["turn_index"]) for each in told] == [("7", 0), ("1", 0), ("7", 1)]
+    assert [each["x_request_id"] for each in told] == ["0", "1", "2"]
