@@ -69,7 +69,11 @@ class KvCache:
         """Let a request that begins behind what it found hold that, and be found itself."""
         if self._caches:
             self._prefixes.hold(request, self._found)
-            request.cached_tokens += self._found * self.block_size
+            if self._found:
+                tokens = self._found * self.block_size
+                request.cached_tokens += tokens
+                if request.preemptions:
+                    request.recovered_tokens += tokens
         if request.swapped and self.swap is not None:
             self.swap.give_back(request, self._found)
 

@@ -58,6 +58,7 @@ REQUEST_FIELDS = (
     "decode_queue_s",
     "preemptions",
     "cached_tokens",
+    "recovered_tokens",  # of the cached, those found again after a preemption
     "loaded_tokens",
     "session",  # of its conversation; -1: none
     "turn",
@@ -119,5 +120,6 @@ def request_row(request: Request, status: int, reason: int = NO_REASON) -> bytes
         request.decode_queue_s,
         request.preemptions,
         request.cached_tokens,
+        request.recovered_tokens,
         request.loaded_tokens,
     ) + (_FROM_ANYWHERE if request.origin is ANYWHERE else _pack_origin(*request.origin[:5]))

@@ -133,7 +133,7 @@ def _cost(column: str, name: str, *rest: str) -> Metric | None:
 
 def _fairness(column: str, *rest: str) -> Metric | None:
     if rest == ("jain_index",):
-        definition = "(sum x)^2 / (n sum x^2) of the tenants' services x while all have requests waiting"
+        definition = "(sum x)^2 / (n sum x^2) of the tenants' services x / weight while all wait at a replica"
         return Metric(column, "Jain's index (1: even)", best=1, definition=definition)
     place, _, statistic = ".".join(rest).rpartition(".ttft_s.")
     if place.startswith("tenants.") and (said := _latency(column, "ttft_s", statistic)):

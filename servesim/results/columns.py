@@ -44,6 +44,7 @@ REQUESTS = pa.schema(
         *((f"{part}_s", pa.float64()) for part in PARTS),
         ("preemptions", pa.int64()),
         ("cached_tokens", pa.int64()),
+        ("recovered_tokens", pa.int64()),
         ("loaded_tokens", pa.int64()),
         ("session", INDEX),
         ("turn", pa.int64()),

@@ -31,8 +31,9 @@ def fairness(
 
     Jain's index of n services x, each over the tenant's weight, is (sum x)^2 / (n sum x^2): 1 where all are
     equal, 1/n where one gets everything (Jain, Chiu and Hawe, "A quantitative measure of fairness", 1984). It
-    is of the service had while *every* tenant had requests waiting, since nobody is wronged who gets all that
-    he asks for; where that was less than a hundredth of the run, of all service.
+    is of the service had at replicas while *every* tenant had requests waiting there, since nobody is wronged
+    who gets all that he asks for, and a queue divides only what its own replica serves. Those times of all
+    replicas are summed; where that is less than a hundredth of the run, there is no index.
 
     Args:
         records: the closed records.
@@ -46,20 +47,20 @@ def fairness(
         return None
     rows = np.split(np.argsort(place, kind="stable"), np.cumsum(counts)[:-1])
     everybody = Service.of(records, run)
-    services = [everybody.part(own) for own in rows]
     names = [_name(int(number), tenants) for number in numbers]
     weights = np.array([float(tenants.get(name, {}).get("weight", 1.0)) for name in names])
-    backlog_s, had = _while_all_wait(services)
+    backlog_s, had = _while_all_wait(everybody, place, _replicas(records))
     compared = backlog_s >= LEAST_BACKLOG * run.length_s
-    whole = np.array([service.by(np.array([run.end_s]))[0] for service in services])
+    end_s = np.array([run.end_s])
+    whole = np.array([everybody.part(own).by(end_s)[0] for own in rows])
     told = sorted(np.argsort(-counts, kind="stable")[:MOST_TENANTS].tolist())
     return {
-        "jain_index": jain_index((had if compared else whole) / weights),
+        "jain_index": jain_index(had / weights) if compared else nan,
         "backlogged_s": backlog_s,
-        "of": "backlog" if compared else "run",
         "number": len(numbers),
         "tenants": {
             names[tenant]: {
+                "weight": weights[tenant],
                 **_figures(records, rows[tenant]),
                 "service_per_s": ratio(whole[tenant], run.length_s),
                 "backlogged_service_per_s": had[tenant] / backlog_s if compared else nan,
@@ -74,15 +75,37 @@ def jain_index(services: Floats) -> float:
     return ratio(float(services.sum()) ** 2, len(services) * float((services**2).sum()))
 
 
-def _while_all_wait(services: list[Service]) -> tuple[float, Floats]:
-    """Return for how long every tenant had requests waiting, and what each was served in that time."""
-    moments_s = np.unique(np.concatenate([service.changes_s for service in services]))
-    begin = np.arange(len(moments_s) - 1)
-    for service in services:
-        begin = begin[service.waits(moments_s[begin])]
-    starts_s, ends_s = moments_s[begin], moments_s[begin + 1]
-    had = [float((service.by(ends_s) - service.by(starts_s)).sum()) for service in services]
-    return float((ends_s - starts_s).sum()), np.array(had)
+def _replicas(records: Records) -> NDArray[np.int64]:
+    """Return where each request waits to be scheduled; -1: nowhere."""
+    requests = records.request_table
+    replica, prefill = (requests.column(name) for name in ("replica", "prefill_replica"))
+    where = np.nan_to_num(np.where(prefill >= 0, prefill, replica), nan=-1)
+    return where.astype(np.int64)
+
+
+def _while_all_wait(
+    everybody: Service, tenant: NDArray[np.int64], replica: NDArray[np.int64]
+) -> tuple[float, Floats]:
+    """Return for how long every tenant had requests waiting at a replica, and what each got there then.
+
+    Both are sums over the replicas: of two at which all wait for the same second, they tell two seconds.
+    """
+    total_s, total = 0.0, np.zeros(tenant.max() + 1)
+    for number in np.unique(replica[replica >= 0]):
+        here = np.flatnonzero(replica == number)
+        counts = np.bincount(tenant[here], minlength=len(total))
+        if not counts.all():
+            continue  # somebody never waits here
+        rows = np.split(here[np.argsort(tenant[here], kind="stable")], np.cumsum(counts)[:-1])
+        services = [everybody.part(own) for own in rows]
+        moments_s = np.unique(np.concatenate([service.changes_s for service in services]))
+        begin = np.arange(len(moments_s) - 1)
+        for service in services:
+            begin = begin[service.waits(moments_s[begin])]
+        starts_s, ends_s = moments_s[begin], moments_s[begin + 1]
+        total_s += float((ends_s - starts_s).sum())
+        total += [float((service.by(ends_s) - service.by(starts_s)).sum()) for service in services]
+    return total_s, total
 
 
 def _name(number: int, tenants: Mapping[str, Any]) -> str:

@@ -50,14 +50,15 @@ def percentile_of_stays(ends: Ends, percent: float) -> float:
 
 
 def _of_turns(records: Records, chosen: NDArray[np.bool_]) -> dict[str, float]:
-    """Return the number of some requests, the means of their tokens, and their mean TTFT."""
+    """Return the number of some requests, their mean tokens when first scheduled, and mean TTFT."""
     requests = records.request_table
-    inputs, cached = (int(requests.column(name)[chosen].sum()) for name in ("input_tokens", "cached_tokens"))
+    names = ("input_tokens", "cached_tokens", "recovered_tokens")
+    inputs, cached, recovered = (int(requests.column(name)[chosen].sum()) for name in names)
     ttft_s = requests.column("ttft_s")[chosen]
     ttft_s = ttft_s[~np.isnan(ttft_s)]
     return {
         "requests": int(chosen.sum()),
         "input_tokens": ratio(inputs, int(chosen.sum())),
-        "cached_tokens": ratio(cached, int(chosen.sum())),
+        "cached_tokens": ratio(cached - recovered, int(chosen.sum())),
         "ttft_s": ratio(float(ttft_s.sum()), len(ttft_s)),
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -27,6 +28,9 @@ _HEADINGS = (
     ("", "", "$/h"),
     ("", "", "outcome"),
 )
+#: So many tenants have columns of their own, headed by so many letters of their names.
+_FEW_TENANTS, _NAME = 3, 10
+
 _NO_FIGURES = [*("-" for _ in _HEADINGS[2:]), "error"]
 
 
@@ -42,16 +46,21 @@ def print_comparison(runs: Sequence[Run], out: Console, files: str = "") -> None
     lines = [line for name, own, _ in runs for line in _legend(name, own, out.width)]
     apart = _apart([summary for _, _, summary in runs])
     headings = [_HEADINGS[0], *(("", "", heading) for heading in apart), *_HEADINGS[1:]]
-    rows = [
-        [name, *(cells[index] for cells in apart.values()), *(_figures(summary) if summary else _NO_FIGURES)]
-        for index, (name, _, summary) in enumerate(runs)
-    ]
-    words = {*range(1 + len(apart)), len(headings) - 1}  # columns to be set from the left
+    beyond = _beyond([summary for _, _, summary in runs])
+    headings[-1:-1] = beyond
+    rows = []
+    for index, (name, _, summary) in enumerate(runs):
+        figures = _figures(summary) if summary else [*_NO_FIGURES]
+        figures[-1:-1] = [cells[index] for cells in beyond.values()]
+        rows.append([name, *(cells[index] for cells in apart.values()), *figures])
     same = {formats(summary["scenario"]) for _, _, summary in runs if summary}
     lines += [f"All have {text}" for text in same if len(same) == 1]
     notes = [note for _, _, summary in runs if summary for note in summary["scenario"].get("notes", ())]
     lines += dict.fromkeys(notes)
-    lines += ["", *table_lines([*map(list, zip(*headings, strict=True)), *rows], words, out.width)]
+    table = [*map(list, zip(*headings, strict=True)), *rows]
+    lines += _without_the_bill(table, headings, out.width)
+    words = {*range(1 + len(apart)), len(table[0]) - 1}  # columns to be set from the left
+    lines += ["", *table_lines(table, words, out.width)]
     if files:
         lines += ["", f"Files: {files}"]
     out.print(Text("\n".join(line.rstrip() for line in lines)), soft_wrap=True)
@@ -66,6 +75,44 @@ def _apart(summaries: Sequence[Mapping[str, Any] | None]) -> dict[str, list[str]
     return {heading: each for heading, each in cells.items() if len({*each} - {"-"}) > 1}
 
 
+def _beyond(summaries: Sequence[Mapping[str, Any] | None]) -> dict[tuple[str, str, str], list[str]]:
+    """Return a cell per run, by heading, of the figures that only some traffic and some servers have."""
+    there = [one for one in summaries if one]
+    columns: dict[tuple[str, str, str], Callable[[Mapping[str, Any]], str]] = {}
+    if any(one["prefill"]["cached_tokens"] for one in there):
+        columns["prefix", "hit", "rate"] = lambda one: percent(one["prefill"]["hit_rate"])
+    if any(_loses(one["accounting"]) for one in there):
+        columns["", "suc-", "cess"] = lambda one: percent(one["accounting"]["success"])
+    if any(one["accounting"]["retries"] for one in there):
+        columns["", "re-", "tries"] = lambda one: f"{one['accounting']['retries']:,}"
+    if any(one.get("speculation") for one in there):
+        columns["tokens", "per", "step"] = lambda one: number(
+            one["speculation"]["mean_accepted_length"] if one.get("speculation") else 1.0
+        )
+    columns |= _of_tenants(there)
+    return {heading: [tell(one) if one else "-" for one in summaries] for heading, tell in columns.items()}
+
+
+def _loses(accounting: Mapping[str, Any]) -> bool:
+    """Say whether requests timed out or were turned away."""
+    return bool(accounting["timed_out"] or {"queue_full", "slo"} & accounting["dropped"].keys())
+
+
+def _of_tenants(
+    there: Sequence[Mapping[str, Any]],
+) -> dict[tuple[str, str, str], Callable[[Mapping[str, Any]], str]]:
+    """Return what tells each of a few tenants, and of many how evenly they were served."""
+    names = {name: None for one in there for name in one.get("fairness", {}).get("tenants", ())}
+    if len(names) > _FEW_TENANTS:
+        return {("", "Jain's", "index"): lambda one: number(one.get("fairness", {}).get("jain_index"))}
+
+    def p99(name: str, one: Mapping[str, Any]) -> str:
+        tenant = one.get("fairness", {}).get("tenants", {}).get(name)
+        return number(tenant["ttft_s"]["p99"], 1e3) if tenant else "-"
+
+    return {("TTFT", "p99 ms", name[:_NAME]): partial(p99, name) for name in names}
+
+
 def _legend(name: str, own: Sequence[str], width: int) -> Iterator[str]:
     """Yield the number of a run and its overrides, on further lines what does not fit; none is split."""
     line = f"{name} "
@@ -75,6 +122,19 @@ def _legend(name: str, own: Sequence[str], width: int) -> Iterator[str]:
             line = " " * (len(name) + 1)
         line += f" {text}"
     yield line
+
+
+def _without_the_bill(
+    table: Sequence[list[str]], headings: Sequence[tuple[str, str, str]], width: int
+) -> Iterator[str]:
+    """Take GPUs and $/h out of a table that is too wide where all runs have the same, and say so once."""
+    first = headings.index(("", "", "GPUs"))
+    bills = {tuple(row[first : first + 2]) for row in table[3:]} - {("-", "-")}
+    if sum(max(map(len, column)) + 1 for column in zip(*table, strict=True)) - 1 <= width or len(bills) != 1:
+        return
+    for row in table:
+        del row[first : first + 2]
+    yield "All have {} GPUs at ${} per hour".format(*bills.pop())
 
 
 def table_lines(rows: Sequence[Sequence[str]], words: Container[int], width: int) -> Iterator[str]:

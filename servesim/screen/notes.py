@@ -26,6 +26,9 @@ _BY_PREFIX = ("prefix_affinity", "kv_aware")
 #: Share of the sessions from which on the unfinished ones bias what is said of the others.
 _MANY_UNFINISHED = 0.05
 
+#: What tenants may have that one queue order alone looks at, and what it is where nobody has said.
+_LOOKED_AT = {"priority": ("priority", 0), "slack_s": ("earliest_deadline", None), "weight": ("fair", 1.0)}
+
 _SATURATED = "saturated: more arrives than is served, so latencies depend on how long the run lasts"
 _GIVEN_RATES = "how often drafts are right is taken as given, for all requests alike (scheduler.speculation)"
 _NO_CAPACITY = "ignore_capacity: KV blocks as many as could be used, whether they fit or not"
@@ -41,6 +44,7 @@ def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
     if summary.get("speculation"):
         yield _GIVEN_RATES
     yield from _on_the_router(summary["scenario"])
+    yield from _on_the_tenants(summary["scenario"])
     yield from _on_the_window(summary)
     yield from _on_the_sending(summary)
     yield from _on_the_requests(summary)
@@ -104,6 +108,17 @@ def _on_the_router(scenario: Mapping[str, Any]) -> Iterator[str]:
         yield f"router {router}: no replica reuses the beginning of a prompt, so only the load counts"
 
 
+def _on_the_tenants(scenario: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what tenants have that the queue order does not look at."""
+    tenants = (scenario["workload"].get("tenants") or {}).values()
+    order = scenario["scheduler"].get("queue_order")
+    chosen = order["kind"] if order else "fcfs"
+    given = f"queue_order={chosen}" if order else f"scheduler={scenario['scheduler']['kind']}"
+    for key, (wanted, usual) in _LOOKED_AT.items():
+        if chosen != wanted and any(tenant[key] != usual for tenant in tenants):
+            yield f"the tenants' {key} has no effect on the order with {given}, only with {wanted}"
+
+
 def _on_the_window(summary: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the figures speak of: all of the run, ramp and drain too, or its steady part."""
     if summary["scenario"]["steady"]:
@@ -164,10 +179,18 @@ def _on_the_requests(summary: Mapping[str, Any]) -> Iterator[str]:
     counts = {
         "output": (accounting["length_capped"], f" cut at max_model_len ({longest:,} tokens)"),
         "preemption": (accounting["preemptions"], ""),
-        "arrival": (accounting["not_sent"], " past the horizon, not sent"),
+        "arrival": (_not_sent(summary), " past the horizon, not sent"),
         "request": (accounting["client_queued"], " still held back in the client at the horizon"),
     }
     yield from (f"{counted(count, noun)}{what}" for noun, (count, what) in counts.items() if count)
+
+
+def _not_sent(summary: Mapping[str, Any]) -> int:
+    """Return the arrivals past the horizon; 0 where answers lead to requests and nobody said how many."""
+    workload = summary["scenario"]["workload"]
+    answers = workload["kind"] == "sessions" or "concurrency" in workload.get("arrivals", {})
+    asked = workload.get("requests") or workload.get("sessions")
+    return 0 if answers and not asked else int(summary["accounting"]["not_sent"])
 
 
 def _on_the_sessions(sessions: Mapping[str, Any] | None) -> Iterator[str]:

@@ -10,10 +10,11 @@ from servesim.screen.figures import counted, number, percent
 
 def terms(scenario: Mapping[str, Any]) -> str:
     """Tell on which terms requests are sent and taken, each with a comma before it; nothing where any are."""
-    return "".join(f", {term}" for term in _terms(scenario["client"], scenario["admission"]))
+    limit_s = scenario["slo"]["ttft_s"]
+    return "".join(f", {term}" for term in _terms(scenario["client"], scenario["admission"], limit_s))
 
 
-def _terms(client: Mapping[str, Any], rule: Any) -> Iterator[str]:
+def _terms(client: Mapping[str, Any], rule: Any, slo_ttft_s: float | None) -> Iterator[str]:
     if client["max_concurrency"] is not None:
         yield f"{client['max_concurrency']:,} unanswered at the most"
     if client["timeout_s"] is not None:
@@ -23,7 +24,15 @@ def _terms(client: Mapping[str, Any], rule: Any) -> Iterator[str]:
     if client["max_retries"]:
         yield f"{client['max_retries'] + 1} attempts at the most"
     if rule is not None:
-        yield f"admission by {rule['kind'] if isinstance(rule, Mapping) else rule}"
+        yield f"admission by {_rule(rule, slo_ttft_s) if isinstance(rule, Mapping) else rule}"
+
+
+def _rule(rule: Mapping[str, Any], slo_ttft_s: float | None) -> str:
+    """Tell a rule of admission and its limit."""
+    if "max_queued" in rule:
+        return f"{rule['kind']} ({rule['max_queued']:,} waiting per {rule['of']})"
+    limit = rule.get("ttft_s") or slo_ttft_s
+    return f"{rule['kind']} ({number(limit)} s)" if limit and "ttft_s" in rule else str(rule["kind"])
 
 
 def retried(accounting: Mapping[str, Any]) -> str:

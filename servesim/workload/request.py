@@ -25,6 +25,7 @@ class Request:
         blocks: KV blocks held.
         swapped: tokens whose KV the host holds since it was preempted.
         cached_tokens: tokens whose KV it found in the cache when it was scheduled, all times together.
+        recovered_tokens: those of them that it found again after a preemption.
         loaded_tokens: tokens whose KV was loaded from a tier behind the GPU, all times together.
         anchor: while decoding, the engine's step count minus the tokens computed (a constant).
         paused_s: when it was preempted, until it has recovered; else None.
@@ -58,6 +59,7 @@ class Request:
         "prefill_replica",
         "prefill_s",
         "queue_s",
+        "recovered_tokens",
         "replica",
         "sent_s",
         "swapped",
@@ -77,7 +79,7 @@ class Request:
         self.computed = 0
         self.blocks = 0
         self.swapped = 0
-        self.cached_tokens = self.loaded_tokens = 0
+        self.cached_tokens = self.recovered_tokens = self.loaded_tokens = 0
         self.anchor = 0
         self.preemptions = 0
         self.replica = -1

@@ -47,6 +47,14 @@ SAME = {
         "scheduler/speculation=draft_model",
         "scheduler.speculation.model.weights_dtype=fp8",
     ],
+    "--speculative-config.method ngram --speculative-config.num_speculative_tokens=2": [
+        "scheduler/speculation=ngram",
+        "scheduler.speculation.num_speculative_tokens=2",
+    ],
+    """--speculative-config {"method": "eagle", "model": "it's {one}"} --block-size 32""": [
+        "scheduler/speculation=eagle",
+        "scheduler.block_size=32",
+    ],
     """-sc '{"method": "eagle3", "model": "owner/heads"}'""": ["scheduler/speculation=eagle3"],
     """-sc '{"method": "deepseek_mtp"}'""": ["scheduler/speculation=mtp"],
     "--kv-cache-dtype fp8_e4m3": ["scheduler.kv_cache_dtype=fp8"],
@@ -143,6 +151,11 @@ def test_keys_that_are_typed_add_to_the_option_that_a_flag_chose(
     own = by_flags(flags, typed)
     assert same(own, load(*option, typed))
     assert not any("acceptance" in note for note in own.notes)
+
+
+def test_an_option_that_is_typed_wins_over_a_flag_that_is_not_modelled() -> None:
+    typed = ["scheduler/speculation=draft_model", "scheduler.speculation.model=llama3.1-8b"]
+    assert same(by_flags("""--speculative-config '{"model": "mine/own"}'""", *typed), load(*typed))
 
 
 def test_what_is_typed_wins_wherever_it_stands() -> None:
@@ -289,7 +302,8 @@ def test_a_file_that_is_wrong_is_told(text: str | None, words: str, tmp_path: Pa
         ("""--speculative-config '{"method": "medusa"}'""", "method medusa is not modelled"),
         ("""--speculative-config '{"num_speculative_tokens": 3}'""", "needs a method"),
         ("""--speculative-config '{"model": "mine/own"}'""", "scheduler.speculation.model=NAME"),
-        ("--speculative-config.method ngram", "must be JSON"),
+        ("--speculative-config {method:ngram}", "must be JSON"),
+        ("--speculative-config.method medusa", "method medusa is not modelled"),
         ("--num-speculative-tokens 5", "--speculative-config"),
         ("--hf-overrides '{\"a\": 1}'", "model.hf_config=PATH"),
         ("--kv-cache-memory-bytes 10G", "scheduler.num_gpu_blocks_override=N"),

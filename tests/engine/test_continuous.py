@@ -180,6 +180,7 @@ def test_who_was_thrown_out_finds_its_full_blocks_again() -> None:
     assert batches(run)[3] == (1, 1, 0, 1)
     assert run.leaps[3]["context_tokens"] == 5
     assert [row["cached_tokens"] for row in run.by_id] == [0, 4]
+    assert [row["recovered_tokens"] for row in run.by_id] == [0, 4]
     assert finishes(run) == [5.0, 9.0]
 
 

@@ -7,13 +7,13 @@ from math import nan
 import numpy as np
 import pytest
 
-from servesim.engine.log import DROPPED, PROMPT_TOO_LONG
+from servesim.engine.log import DROPPED, PROMPT_TOO_LONG, REQUEST_FIELDS
 from servesim.results.classes import classes
 from servesim.results.fairness import fairness, jain_index
 from servesim.results.service import Service
 from servesim.results.slo import Slo
 from servesim.results.window import Window
-from tests.results.made import records, request, summary, waiting
+from tests.results.made import pool, records, request, summary, waiting
 
 RUN = Window(0.0, 10.0)
 
@@ -46,22 +46,42 @@ def test_what_is_compared_is_what_they_got_while_all_waited() -> None:
     """Both wait from 1 s to 3 s: A streams 2 tokens a second, and its second prompt is scheduled at 3 s."""
     found = fairness(records(TWO), RUN, {"a": {"weight": 1.0}, "b": {"weight": 2.0}})
     assert found is not None
-    assert (found["of"], found["backlogged_s"], found["number"]) == ("backlog", 2.0, 2)
+    assert (found["backlogged_s"], found["number"]) == (2.0, 2)
     assert found["jain_index"] == 0.5
     a, b = found["tenants"]["a"], found["tenants"]["b"]
     assert (a["requests"], b["requests"], a["completed"]) == (2, 1, 2)
+    assert (a["weight"], b["weight"]) == (1.0, 2.0)
     assert (a["backlogged_service_per_s"], b["backlogged_service_per_s"]) == ((20 + 8) / 2, 0.0)
     assert (a["service_per_s"], b["service_per_s"]) == (5.2, 4.8)
     assert b["ttft_s"] == {"mean": 5.0, "p50": 5.0, "p99": 5.0}
 
 
-def test_where_all_hardly_ever_wait_the_run_is_compared() -> None:
-    """52 and 48 tokens; with a weight of 2 the second should have had twice as much."""
+def test_where_all_hardly_ever_wait_there_is_no_index() -> None:
     apart = [*TWO[:1], request(6.0, 7.0, 8.0, request_id=1, input_tokens=12, output_tokens=8, tenant=1)]
     found = fairness(records(apart), RUN, {})
     assert found is not None
-    assert (found["of"], found["backlogged_s"], found["jain_index"]) == ("run", 0.0, 1.0)
+    assert found["backlogged_s"] == 0.0
+    assert np.isnan(found["jain_index"])
     assert list(found["tenants"]) == ["0", "1"]
+
+
+def test_only_who_waits_at_the_same_replica_is_compared() -> None:
+    """Each replica divides what it serves itself, so twice the same replica is as even as one of them."""
+    everywhere = [row for replica in (0, 1) for row in _on(replica)]
+    one, both = (fairness(records(rows, pools=[pool(replicas=2)]), RUN, {}) for rows in (_on(1), everywhere))
+    assert one is not None
+    assert both is not None
+    assert (one["backlogged_s"], both["backlogged_s"]) == (2.0, 4.0)
+    assert both["jain_index"] == one["jain_index"]
+    apart = fairness(records([*_on(0)[:2], _on(1)[2]], pools=[pool(replicas=2)]), RUN, {})
+    assert apart is not None
+    assert apart["backlogged_s"] == 0.0
+
+
+def _on(replica: int) -> list[list[float]]:
+    """Return the requests of TWO on a replica."""
+    where = REQUEST_FIELDS.index("replica")
+    return [[*row[:where], float(replica), *row[where + 1 :]] for row in TWO]
 
 
 def test_who_is_dropped_does_not_wait_and_who_is_left_over_does() -> None:

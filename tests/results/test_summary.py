@@ -188,13 +188,14 @@ def test_the_identity_of_cost_and_throughput_holds(small: dict[str, Any]) -> Non
 
 
 def test_prefill_of_the_small_run(small: dict[str, Any]) -> None:
-    """10 tokens of prompts in one step, and nothing cached; then 12 in two steps, and 32 cached."""
-    assert small["prefill"] == {"computed_tokens": 10, "cached_tokens": 0, "hit_rate": 0.0}
+    """10 tokens of prompts in one step, and nothing cached; then 12 in two steps, and 16 cached, twice."""
+    nothing = {"cached_tokens": 0, "recovered_tokens": 0, "hit_rate": 0.0}
+    assert small["prefill"] == {"computed_tokens": 10, **nothing}
     steps = [step(1.0, 0.5, **PREFILL), step(1.5, 0.5, sequences=2, prefill_tokens=1, steps=2)]
-    made = records(
-        [request(1.0, 2.0, 2.5, cached_tokens=16), request(1.0, 2.0, 2.5, cached_tokens=16)], steps
-    )
-    assert summary(made)["prefill"] == {"computed_tokens": 12, "cached_tokens": 32, "hit_rate": 32 / 44}
+    twice = request(1.0, 2.0, 2.5, input_tokens=20, cached_tokens=32, recovered_tokens=16, preemptions=1)
+    made = records([request(1.0, 2.0, 2.5, input_tokens=20), twice, waiting(1.0)], steps)
+    found = {"cached_tokens": 32, "recovered_tokens": 16, "hit_rate": 16 / 40}
+    assert summary(made)["prefill"] == {"computed_tokens": 12, **found}
 
 
 def test_accounting_of_the_small_run() -> None:

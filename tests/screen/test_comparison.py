@@ -11,6 +11,9 @@ from servesim.screen.comparison import print_comparison
 from servesim.screen.figures import money, number
 from tests.screen.screens import summary_of
 
+#: An accounting with next to nothing in it.
+NOT_CLEAN = {"clean": False, "timed_out": 0, "dropped": {}, "retries": 0}
+
 
 def compared(width: int, *runs: tuple[str, list[str], dict[str, Any] | None]) -> list[str]:
     out = Console(file=io.StringIO(), width=width)
@@ -65,6 +68,25 @@ def test_weights_and_gpus_are_told_where_they_differ() -> None:
     assert [row.split()[:2] for row in rows] == [["0", "h100-sxm"], ["3", "h200-sxm"]]
 
 
+def test_what_only_some_runs_have_gets_a_column() -> None:
+    plain = copy.deepcopy(summary_of())
+    other = copy.deepcopy(plain)
+    other["prefill"] |= {"cached_tokens": 7, "hit_rate": 0.25}
+    other["accounting"] |= {"timed_out": 3, "success": 0.9, "retries": 1234}
+    other["speculation"] = {"mean_accepted_length": 2.5}
+    tenants: dict[str, Any] = {"a": {"ttft_s": {"p99": 0.2}}, "b": {"ttft_s": {"p99": 0.3}}}
+    other["fairness"] = {"jain_index": 0.5, "tenants": tenants}
+    lines = compared(100, ("0", [], plain), ("1", [], other), ("2", [], None))
+    assert max(map(len, lines)) <= 100
+    assert "All have 8 GPUs at $32.00 per hour" in lines
+    assert lines[-6].split()[-7:] == ["rate", "cess", "tries", "step", "a", "b", "outcome"]
+    assert lines[-5].split()[-7:-1] == ["0.0%", "100.0%", "0", "1", "-", "-"]
+    assert lines[-4].split()[-7:-1] == ["25.0%", "90.0%", "1,234", "2.5", "200", "300"]
+    tenants |= {"c": {}, "d": {}}
+    lines = compared(100, ("0", [], plain), ("1", [], other))
+    assert [line.split()[-2] for line in lines[-4:-2]] == ["-", "0.5"]
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -72,7 +94,7 @@ def test_weights_and_gpus_are_told_where_they_differ() -> None:
         ({"saturated": True}, "met, saturated"),
         ({"goodput": {"attainment": None, "met": None}}, "clean"),
         ({"goodput": {"attainment": 0.5, "met": False}}, "MISSED"),
-        ({"accounting": {"clean": False}, "saturated": True}, "met, NOT CLEAN"),
+        ({"accounting": NOT_CLEAN, "saturated": True}, "met, NOT CLEAN"),
     ],
 )
 def test_the_outcome_says_what_is_not_as_it_should_be(changes: dict[str, Any], words: str) -> None:

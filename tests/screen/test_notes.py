@@ -19,7 +19,7 @@ def test_what_a_reader_must_know_is_noted() -> None:
     assert "of the steady part" in screen("steady=true")
     assert "whether they fit or not" in screen("ignore_capacity=true")
     drafting = screen("scheduler/speculation=mtp")
-    assert "heads, 1 token a step: 1.8" in drafting
+    assert "mtp, 1 token a step: 1.8" in drafting
     assert "how often drafts are right is taken as given" in drafting
     assert "3 rows out of order" in screen(trace=["3 rows out of order"])
 
@@ -127,10 +127,62 @@ def test_what_became_of_those_who_hung_up_or_were_turned_away_is_told() -> None:
             "admission.ttft_s=3",
         )
     )
-    assert "given up after 4 s, 2 attempts at the most, admission by ttft_slo" in printed
+    assert "given up after 4 s, 2 attempts at the most, admission by ttft_slo (3 s)" in printed
     assert "of the injected are retries; of 30 requests" in printed
     assert "requests timed out: 4 s for an answer" in printed
     assert "dropped: the first token was predicted to come later than the limit (3 s)" in printed
     assert "client queue (s)" in printed
+    assert "user E2E (s)" in printed
+    assert "Load OVERLOADED (" in printed
     reasons = {"queue_full": 1}
     assert "1 request dropped: the queue of the replica was full" in noted(accounting__dropped=reasons)
+
+
+def test_what_the_queue_order_does_not_look_at_is_told() -> None:
+    tenants = {
+        "a": {"priority": 1, "slack_s": 0.5, "weight": 2.0},
+        "b": {"priority": 0, "slack_s": None, "weight": 1.0},
+    }
+    told = noted(scenario__workload__tenants=tenants)
+    for key, order in (("priority", "priority"), ("slack_s", "earliest_deadline"), ("weight", "fair")):
+        assert f"{key} has no effect on the order with queue_order=fcfs, only with {order}" in told
+    order = {"kind": "fair"}
+    told = noted(scenario__workload__tenants=tenants, scenario__scheduler__queue_order=order)
+    assert told.count("no effect") == 2
+    assert "no effect" not in noted(scenario__workload__tenants={"b": tenants["b"]})
+
+
+def test_arrivals_of_a_default_number_are_not_missed_where_answers_lead_to_requests() -> None:
+    words = "9 arrivals past the horizon"
+    assert words in noted(accounting__not_sent=9)
+    assert words in noted(accounting__not_sent=9, scenario__workload__kind="sessions")
+    sessions = {"scenario__workload__kind": "sessions", "scenario__workload__requests": None}
+    assert words not in noted(accounting__not_sent=9, **sessions)
+
+
+def test_what_is_of_the_whole_run_says_so_beside_a_steady_part() -> None:
+    summary = copy.deepcopy(summary_of())
+    summary["prefill"] |= {"cached_tokens": 9, "recovered_tokens": 2, "hit_rate": 0.5}
+    assert "Prefix cache 50.0% of the tokens" in unwrapped(printed_from(summary))
+    summary["scenario"]["steady"] = True
+    printed = unwrapped(printed_from(summary))
+    assert "Prefix cache whole run: 50.0% of the tokens of prompts were found: 7 found, 2 more" in printed
+
+
+@pytest.mark.parametrize(
+    ("ends", "queue_s", "load"),
+    [
+        ({"timed_out": 9}, 30.0, "Load OVERLOADED (9 timed out); "),
+        ({"timed_out": 9}, 0.0, "Load 9 timed out; "),
+        ({"dropped": {"slo": 2, "queue_full": 3}}, 0.0, "Load OVERLOADED (5 rejected); "),
+        ({"dropped": {"prompt_too_long": 5}}, 30.0, "Load not saturated; "),
+    ],
+)
+def test_load_that_is_lost_after_a_long_wait_is_overload(
+    ends: dict[str, Any], queue_s: float, load: str
+) -> None:
+    summary = copy.deepcopy(summary_of())
+    summary["saturated"] = False
+    summary["accounting"] |= ends
+    summary["breakdown_s"]["queue"] = queue_s
+    assert load in unwrapped(printed_from(summary))

@@ -220,5 +220,18 @@ def test_tenants_and_classes_have_their_own_tables() -> None:
         number(tenant["ttft_s"]["mean"], 1e3),
     ]
     assert row(printed, "            0  ")[0] == str(best["requests"]) == str(tenant["requests"])
-    assert f"Jain's index {number(summary['fairness']['jain_index'])} of all that was asked for" in printed
+    assert summary["fairness"]["jain_index"] is None
+    assert "all hardly ever wait at the same replica" in printed
+    assert "weight" not in printed.split("Tenants")[1].split("Cost")[0]
     assert not any(heading in screen() for heading in ("Tenants  ", "Classes  ", "queue_order"))
+
+
+def test_weights_are_told_where_tenants_have_different_ones() -> None:
+    row = {"requests": 5, "ttft_s": dict.fromkeys(("mean", "p50", "p99"), 1.0)}
+    row |= {"service_per_s": 7.0, "backlogged_service_per_s": 8.0}
+    tenants = {"a": {**row, "weight": 2.0}, "b": {**row, "weight": 1.0}}
+    fairness = {"jain_index": 0.9, "backlogged_s": 3.0, "number": 2, "tenants": tenants}
+    printed = unwrapped(printed_from({**summary_of(), "fairness": fairness}))
+    assert "weight n TTFT mean (ms)" in printed
+    assert "a 2 5 1,000" in printed
+    assert "Jain's index 0.9 (1: even) of service / weight in the 3 s in which all wait" in printed

@@ -137,6 +137,9 @@ class EngineArgs:
         flag, scheduler = self._flags.get("speculative_config"), self._layers.values.get("scheduler")
         if flag is None or _is_off(flag) or not isinstance(scheduler, Mapping):
             return
+        if _SPECULATION.replace(".", "/") in self._layers.typed:
+            self._outdone.append(flag.written)
+            return
         try:
             said = speculation_of(flag.value, self._folders)
         except ValueError as error:
@@ -146,9 +149,8 @@ class EngineArgs:
             self._outdone.append(flag.written)
             return
         told = value_at(self._layers.values, _SPECULATION.split("."))
-        self._set.append(
-            f"scheduler.speculation to {told['kind']}, {told['num_speculative_tokens']} tokens a step"
-        )
+        drafted = f"{_SPECULATION}.num_speculative_tokens={told['num_speculative_tokens']}"
+        self._set += [_typed(_SPECULATION, told), drafted]
         if self._layers.typed.isdisjoint(f"{_SPECULATION}.{key}" for key in _RATES):
             note = f"{flag.typed} says nothing of acceptance; here it is {told['acceptance']}"
             self._layers.notes.append(f"{KEY}: {note}")
