@@ -153,6 +153,11 @@ def test_keys_that_are_typed_add_to_the_option_that_a_flag_chose(
     assert not any("acceptance" in note for note in own.notes)
 
 
+def test_an_option_that_is_typed_wins_over_a_flag_that_is_not_modelled() -> None:
+    typed = ["scheduler/speculation=draft_model", "scheduler.speculation.model=llama3.1-8b"]
+    assert same(by_flags("""--speculative-config '{"model": "mine/own"}'""", *typed), load(*typed))
+
+
 def test_what_is_typed_wins_wherever_it_stands() -> None:
     typed = "scheduler.max_num_seqs=7"
     flags = "engine_args=--max-num-seqs 64 --block-size 32 --model Qwen/Qwen3-32B"

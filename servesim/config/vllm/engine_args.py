@@ -137,6 +137,9 @@ class EngineArgs:
         flag, scheduler = self._flags.get("speculative_config"), self._layers.values.get("scheduler")
         if flag is None or _is_off(flag) or not isinstance(scheduler, Mapping):
             return
+        if _SPECULATION.replace(".", "/") in self._layers.typed:
+            self._outdone.append(flag.written)
+            return
         try:
             said = speculation_of(flag.value, self._folders)
         except ValueError as error:
