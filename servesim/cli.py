@@ -45,7 +45,8 @@ servesim simulates LLM serving on GPU clusters: latency, throughput and cost, wi
 Choose an option with group=name:
 {groups}
 
-Set a value with key=value: scheduler.max_num_seqs=256, slo.ttft_s=0.5 or gpu.usd_per_hour=2.5.
+Set a value with key=value: scheduler.max_num_seqs=256, slo.ttft_s=0.5, gpu.usd_per_hour=2.5,
+scheduler.prefill_policy=prefill_first, workload.tenants.NAME.share=0.5, steady=true and so on.
 `servesim --cfg job` prints every key with its value; the files under
 {conf} explain them.
 
@@ -60,18 +61,22 @@ A run writes its requests, steps, summary and configuration to runs/<date>_<time
 its table and page to sweeps/<name>/, and goes on there where it was stopped. Exit status: 0 clean;
 1 error in the input; 3 not clean (requests dropped, timed out or left over; a failed point).
 """
-_HELP_WIDTH, _HELP_INDENT = 100, 22
+_HELP_WIDTH, _HELP_INDENT = 100, 24
 
 _GROUPS = (
     "model",
     "gpu",
     "scheduler",
+    "scheduler/queue_order",
+    "scheduler/speculation",
+    "scheduler/offload",
     "router",
     "admission",
     "client",
     "workload",
     "workload/arrivals",
     "workload/lengths",
+    "workload/turns",
     "slo",
     "pricing",
     "calibration",

@@ -152,6 +152,7 @@ def test_every_option_is_told() -> None:
         "scheduler",
         "scheduler/queue_order",
         "scheduler/speculation",
+        "scheduler/offload",
         "router",
         "admission",
         "client",

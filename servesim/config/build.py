@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from servesim.check import Problem, field_problems, field_types, listed, named_part, options
+from servesim.config.groups import Groups, conf_dir
 from servesim.config.names import distance, nearest, words
 
 Component = TypeVar("Component")
@@ -55,7 +56,11 @@ class _Builder:
         """Return one component, or None (and say why) where a value is missing."""
         types = field_types(component)
         fields = {field.name: field for field in dataclasses.fields(component)}
-        self.unknown += [(component, path, key, values[key]) for key in values if key not in fields]
+        self.unknown += [
+            (component, path, key, value)
+            for key, value in values.items()
+            if key not in fields and not (value is None and _joined(path, key) in self.kinds)
+        ]
         given: dict[str, Any] = {}
         for name, field in fields.items():
             if not self._classes(types[name], _joined(path, name)):
@@ -85,7 +90,9 @@ class _Builder:
             self.problems.append(Problem(path, value, self._asks_for_keys(path)))
         else:
             rest = dict(value)
-            component = self._of_kind(rest.pop("kind", None), path) if path in self.kinds else classes[0]
+            optional = type(None) in options(hint)
+            kind = rest.pop("kind", None)
+            component = self._of_kind(kind, path, optional) if path in self.kinds else classes[0]
             built = component and self.component(component, rest, path)
             if built is not None:
                 given[name] = built
@@ -118,11 +125,15 @@ class _Builder:
 
     def _asks_for_keys(self, path: str) -> str:
         if path in self.kinds or "." not in path:
-            return f"is a group of keys; choose an option of it with {path.replace('.', '/')}=NAME"
+            return f"is a group of keys; choose an option of it with {_choice(path, 'NAME')}"
         return f"is a group of keys; set one of them with {path}.KEY=VALUE"
 
-    def _of_kind(self, kind: Any, path: str) -> type | None:
+    def _of_kind(self, kind: Any, path: str, optional: bool) -> type | None:
         known = self.kinds[path]
+        if kind is None and optional:
+            message = f"is none so far; choose {_choice(path, listed(known))} first"
+            self.problems.append(Problem(path, None, message))
+            return None
         if isinstance(kind, str) and kind in known:
             return known[kind]
         close = nearest(str(kind), known)
@@ -136,21 +147,34 @@ class _Builder:
             hints: Mapping[str, str] = getattr(component, "hints", {})
             if key in hints:
                 message = hints[key]
+                value = self._chosen(_joined(path, key), value)
             elif sentence := _of_later(key, later):
                 message = f"{sentence} not modelled in this version"
             else:
                 message = "unknown key" + self._suggestion(component, path, key, value)
             yield Problem(*_leaf(_joined(path, key), value), message)
 
+    def _chosen(self, path: str, value: Any) -> Any:
+        """Return what was typed of a value: of an option of a group, its name."""
+        named = path in self.kinds and isinstance(value, Mapping) and "kind" in value
+        return value["kind"] if named else value
+
     def _suggestion(self, component: type, path: str, key: str, value: Any) -> str:
         """Return what to write instead: the same name elsewhere, or else the nearest one here."""
         owners = [kind for kind, other in self.kinds.get(path, {}).items() if key in field_types(other)]
         if owners:
-            return f" of this kind; {listed(owners, 'and')} {'have' if len(owners) > 1 else 'has'} it"
+            have = f" of this kind; {listed(owners, 'and')} {'have' if len(owners) > 1 else 'has'} it"
+            options_ = Groups([conf_dir()]).options(path.replace(".", "/"))
+            return f"{have}: choose {_choice(path, listed(owners))}" if {*owners} <= {*options_} else have
         full = _leaf(_joined(path, key), value)[0]
         places = dict.fromkeys([*self.known, *(_joined(path, name) for name in field_types(component))])
         close = _closest(full, list(places))
         return f"; did you mean {listed(close)}?" if close else ""
+
+
+def _choice(path: str, option: str) -> str:
+    """Return the override that chooses an option for a place."""
+    return f"{path.replace('.', '/')}={option}"
 
 
 def _closest(path: str, places: list[str]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from servesim.check import ConfigError, Problem, listed
-from servesim.config.names import is_slip, nearest
+from servesim.config.names import is_slip, nearest, words
 
 
 def conf_dir() -> Path:
@@ -79,7 +79,10 @@ class Groups:
         """
         group = key.partition("@")[0]
         if group not in self:
-            return Problem(key, option, "there is no such group of options")
+            alike = [name for name in self.names() if name.rpartition("/")[2] == group.rpartition("/")[2]]
+            meant = listed(alike) if alike else nearest(group, self.names())
+            hint = f"; did you mean {meant}?" if meant else ""
+            return Problem(key, option, f"there is no such group of options{hint}")
         known = self.options(group)
         folder, _, name = f"{group}/{option}".rpartition("/")
         if folder in self and name in self.options(folder):
@@ -89,5 +92,6 @@ class Groups:
         close = nearest(option, known)
         if close and is_slip(option, close):
             return Problem(key, option, f"there is no such option; did you mean {close}?")
+        close = close or next((name for name in known if words(option) <= words(name)), None)
         hint = f" (nearest: {close})" if close else ""
-        return Problem(key, option, f"is not modelled in this version; the options are {listed(known)}{hint}")
+        return Problem(key, option, f"there is no such option; they are {listed(known)}{hint}")

@@ -21,7 +21,7 @@ from servesim.config.build import Kinds
 from servesim.cost.auto import Auto
 from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
-from servesim.cost.speculation import DraftModel, Heads, Ngram
+from servesim.cost.speculation import DraftModel, Eagle, Eagle3, Mtp, Ngram
 from servesim.engine.continuous import Continuous
 from servesim.engine.queue_order.fair import Fair
 from servesim.engine.queue_order.keyed import EarliestDeadline, ShortestFirst
@@ -57,7 +57,13 @@ KINDS: Kinds = {
         "earliest_deadline": EarliestDeadline,
         "fair": Fair,
     },
-    "scheduler.speculation": {"ngram": Ngram, "draft_model": DraftModel, "heads": Heads},
+    "scheduler.speculation": {
+        "ngram": Ngram,
+        "draft_model": DraftModel,
+        "eagle": Eagle,
+        "eagle3": Eagle3,
+        "mtp": Mtp,
+    },
     "cluster": {"pool": Pool, "prefill_decode": PrefillDecode},
     "router": {
         "round_robin": RoundRobin,

@@ -24,6 +24,7 @@ from servesim.config.groups import Groups
 _TRANSFER_OVERHEAD = "cluster.transfer.overhead"
 _POOL_GPU = re.compile(r"cluster\.\w+\.gpu")
 _DRAFT_MODEL = "scheduler.speculation.model"
+_NONE = "none"  # the option of a group with which there is nothing of it; also typed as null
 _NO_OVERRIDE = "is not an override; write key=value"
 #: The most values of a sweep, and the most points of several.
 MOST_POINTS = 100_000
@@ -89,6 +90,9 @@ class Overrides:
         if self._is_stray_sweep(override, key, value):
             return
         names = [value] if override is None else _names(override, value)
+        if "null" in names and _NONE in self._groups.options(key.partition("@")[0]):
+            names = [_NONE if name == "null" else name for name in names]
+            value = ",".join(names)
         found = [problem for name in names if (problem := self._groups.problem(key, name))]
         self.problems += found
         if found:

@@ -172,3 +172,18 @@ class Heads(Speculation):
         if self.draft_vocab_size is not None:
             for problem in self.draft(target).tensor_parallel_problems(tensor_parallel_size):
                 yield Problem("draft_vocab_size", self.draft_vocab_size, f"{problem.path} {problem.message}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Eagle(Heads):
+    """Heads of EAGLE, with the target's LM head unless they are given one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Eagle3(Heads):
+    """Heads of EAGLE-3, whose checkpoints have an LM head of their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mtp(Heads):
+    """A multi-token prediction module, trained with the target."""

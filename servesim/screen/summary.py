@@ -13,10 +13,13 @@ from rich.text import Text
 from servesim.check import listed
 from servesim.screen.console import print_lines
 from servesim.screen.dialect import dialect, dialect_definitions, dialect_title
-from servesim.screen.figures import counted, dollars, number, percent, typed
+from servesim.screen.figures import counted, dollars, number, percent
+from servesim.screen.groups import class_rows, evenness, tenant_rows
 from servesim.screen.hardware import cluster, gpus, prices
 from servesim.screen.notes import notes
+from servesim.screen.options import option, scheduler
 from servesim.screen.patience import retried, terms
+from servesim.screen.reuse import prefix_cache, sessions, speculation
 from servesim.screen.tiers import kv_tiers, swapped
 from servesim.screen.words import energy, formats, goodput, memory_table
 
@@ -80,9 +83,9 @@ def _sections(
     whole_run = "whole run: " if scenario["steady"] else ""  # beside figures of the steady part
     yield "Model", formats(scenario)
     yield "Cluster", cluster(scenario, summary["transfer"])
-    yield "Scheduler", _scheduler(scenario)
+    yield "Scheduler", scheduler(scenario)
     if summary.get("speculation"):
-        yield "Speculation", _speculation(summary["speculation"])
+        yield "Speculation", speculation(summary["speculation"])
     yield "Traffic", _traffic(summary)
     yield "Memory", _memory(summary)
     if section := summary["offload"]:
@@ -91,9 +94,9 @@ def _sections(
     if swap := summary["swap"]:
         yield "Swap", swapped(swap)
     if conversations := summary.get("sessions"):
-        yield "Sessions", whole_run + _sessions(conversations)
+        yield "Sessions", whole_run + sessions(conversations)
     if summary["prefill"]["cached_tokens"]:
-        yield "Prefix cache", whole_run + _prefix_cache(summary)
+        yield "Prefix cache", whole_run + prefix_cache(summary)
     if section := summary.get("metrics"):
         yield "Time", _time(summary)
         yield dialect_title(section), dialect(section)
@@ -104,7 +107,7 @@ def _sections(
         yield "Per user", _per_user(summary["latency"]["interactivity"])
     yield "Goodput", goodput(summary["goodput"])
     if by_class := summary.get("classes"):
-        yield "Classes", _classes(by_class)
+        yield "Classes", _table(*class_rows(by_class))
     if by_tenant := summary.get("fairness"):
         yield "Tenants", _tenants(by_tenant, whole_run)
     yield "Cost", _cost(summary)
@@ -116,30 +119,6 @@ def _sections(
     if folder is not None:
         names = ", ".join(sorted(path.name for path in folder.iterdir() if path.is_file()))
         yield "Files", f"{folder}/: {names}"
-
-
-def _scheduler(scenario: Mapping[str, Any]) -> str:
-    hidden = {"kind", "offload", "speculation", "block_size", "gpu_memory_utilization", "kv_cache_dtype"}
-    hidden.add("max_model_len")
-    if scenario["scheduler"].get("preemption_mode") != "swap":
-        hidden |= {"preemption_mode", "swap_space", "pcie_efficiency"}
-    keys = {key: value for key, value in scenario["scheduler"].items() if key not in hidden}
-    order = keys.pop("queue_order", {"kind": "fcfs"})
-    if keys.get("prefill_policy") == "stall_free":
-        del keys["prefill_policy"]
-    shown = [f"{key}={typed(value)}" for key, value in keys.items() if value is not None]
-    if order["kind"] != "fcfs":
-        shown.insert(0, f"queue_order={_option(order)}")
-    return f"{scenario['scheduler']['kind']}: {', '.join(shown)}"
-
-
-def _speculation(told: Mapping[str, Any]) -> str:
-    """Tell how much was drafted, and what came of it."""
-    kind, drafted = told["kind"].replace("_", " "), told["num_speculative_tokens"]
-    got, expected = number(told["mean_accepted_length"]), number(told["expected_length"])
-    accepted = f"{percent(told['accepted_share'])} of {told['draft_tokens']:,} drafted tokens accepted"
-    emitted = f"{got} emitted per step ({expected} by its rates)"
-    return f"{kind}, {counted(drafted, 'token')} a step: {emitted}; {accepted}"
 
 
 def _traffic(summary: Mapping[str, Any]) -> str:
@@ -172,24 +151,12 @@ def _source(workload: Mapping[str, Any], spread: bool) -> str:
     if not arrivals.get("think_time_s"):
         arrivals.pop("think_time", None)
     what = "sessions, " if workload["kind"] == "sessions" else ""
-    return what + _option(arrivals)
-
-
-def _option(values: Mapping[str, Any]) -> str:
-    """Tell which option of a group was chosen, and those of its keys that say anything."""
-    said = {key: value for key, value in values.items() if value not in (None, 0, [])}
-    kind = said.pop("kind")
-    keys = ", ".join(f"{key}={typed(value)}" for key, value in said.items())
-    return f"{kind} ({keys})" if keys else kind
+    return what + option(arrivals)
 
 
 def _memory(summary: Mapping[str, Any]) -> RenderableType:
     """Show the memory sheets of all pools side by side."""
-    headings, rows = memory_table(summary)
-    table = _columns(*headings)
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return _table(*memory_table(summary))
 
 
 def _accounting(accounting: Mapping[str, Any]) -> str:
@@ -200,33 +167,6 @@ def _accounting(accounting: Mapping[str, Any]) -> str:
     sent, completed = f"{accounting['injected']:,} injected", f"{accounting['completed']:,} completed"
     balance = f"{state}: {sent} = {completed} + {dropped:,} dropped + {rest}"
     return f"{balance}\n{retried(accounting)}" if accounting["retries"] else balance
-
-
-def _sessions(sessions: Mapping[str, Any]) -> str:
-    """Tell how conversations ended, and how long they took."""
-    ends = {
-        "completed": "completed",
-        "context_full": "ended early",
-        "failed": "failed",
-        "unfinished": "unfinished",
-    }
-    sums = " + ".join(f"{sessions[name]:,} {words}" for name, words in ends.items())
-    each, lasted = sessions["requests"]["mean"], sessions["duration_s"]
-    if each is None:
-        return f"{sessions['begun']:,} begun = {sums}"
-    took = f"{number(lasted['p50'])} s at the median, {number(lasted['p99'])} s at p99"
-    return f"{sessions['begun']:,} begun = {sums}; {number(each)} requests each on average, {took}"
-
-
-def _prefix_cache(summary: Mapping[str, Any]) -> str:
-    """Tell how much of the prompts was in the cache."""
-    prefill = summary["prefill"]
-    found = f"{percent(prefill['hit_rate'])} of the tokens of prompts were found"
-    tiers = summary["offload"]
-    loaded = f" {tiers['loaded_tokens']:,} loaded," if tiers else ""
-    again = f" {prefill['recovered_tokens']:,} more after preemptions," if prefill["recovered_tokens"] else ""
-    first = prefill["cached_tokens"] - prefill["recovered_tokens"]
-    return f"{found}: {first:,} found,{again}{loaded} {prefill['computed_tokens']:,} computed"
 
 
 def _latency(latency: Mapping[str, Mapping[str, Any]]) -> RenderableType:
@@ -261,36 +201,9 @@ def _per_user(interactivity: Mapping[str, Any]) -> str:
     return f"{p50} tokens/s at the median, {p1} or more for 99% of requests (1/TPOT)"
 
 
-def _classes(classes: Mapping[str, Mapping[str, Any]]) -> RenderableType:
-    """Show what each class got, the best first."""
-    table = _columns("priority", "n", "TTFT p50 (ms)", "p99", "E2E p50 (s)", "p99", "good")
-    for name, row in classes.items():
-        times = [number(row["ttft_s"][key], 1e3) for key in ("p50", "p99")]
-        times += [number(row["e2e_s"][key]) for key in ("p50", "p99")]
-        good = "-" if row["attainment"] is None else percent(row["attainment"])
-        table.add_row(name, f"{row['requests']:,}", *times, good)
-    return table
-
-
 def _tenants(fairness: Mapping[str, Any], whole_run: str) -> RenderableType:
-    """Show what each tenant got, and how even that was; a service is told as it is, the index weighs it."""
-    tenants = fairness["tenants"]
-    weighted = len({row["weight"] for row in tenants.values()}) > 1
-    weight = ("weight",) if weighted else ()
-    table = _columns("", *weight, "n", "TTFT mean (ms)", "p50", "p99", "service/s", "while all wait")
-    for name, row in tenants.items():
-        times = (number(row["ttft_s"][key], 1e3) for key in ("mean", "p50", "p99"))
-        rates = (number(row[key]) for key in ("service_per_s", "backlogged_service_per_s"))
-        own = (f"{row['weight']:g}",) if weighted else ()
-        table.add_row(name, *own, f"{row['requests']:,}", *times, *rates)
-    index, of = fairness["jain_index"], " / weight" if weighted else ""
-    told = f"Jain's index {number(index)} (1: even) of service{of} in the"
-    told += f" {number(fairness['backlogged_s'])} s in which all wait at the same replica"
-    if index is None:
-        told = "all hardly ever wait at the same replica, so there is nothing to be fair about"
-    rest = fairness["number"] - len(tenants)
-    more = f"; {counted(rest, 'more tenant')}" if rest else ""
-    return Group(table, Text(f"{whole_run}{told}{more}; service: input + 2 x output tokens"))
+    """Show what each tenant got, and how even that was."""
+    return Group(_table(*tenant_rows(fairness)), Text(whole_run + evenness(fairness)))
 
 
 def _cost(summary: Mapping[str, Any]) -> str:
@@ -339,6 +252,13 @@ def _lost(summary: Mapping[str, Any]) -> str:
     spent = {name: part or 0.0 for name, part in summary["breakdown_s"].items()}
     waited = spent["queue"] + spent["preempted"] + spent["decode_queue"]
     return f"OVERLOADED ({said})" if rejected or waited > _LONG * sum(spent.values()) else said
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    table = _columns(*headings)
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def _columns(*headings: str) -> Table:

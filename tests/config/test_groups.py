@@ -34,10 +34,14 @@ def test_another_option_is_told_with_the_known_ones(groups: Groups) -> None:
         "gpu = 'smal': there is no such option; did you mean small?"
     )
     assert str(groups.problem("gpu", "smal2")) == (
-        "gpu = 'smal2': is not modelled in this version; the options are large or small (nearest: small)"
+        "gpu = 'smal2': there is no such option; they are large or small (nearest: small)"
     )
-    assert str(groups.problem("gpu", "../load/shape/flat")).startswith("gpu = '../load/shape/flat': is not")
+    assert str(groups.problem("gpu", "../load/shape/flat")).startswith(
+        "gpu = '../load/shape/flat': there is no such option"
+    )
     assert str(groups.problem("cpu/x", "y")) == "cpu/x = 'y': there is no such group of options"
+    assert str(groups.problem("gpu/shape", "flat")).endswith("; did you mean load/shape?")
+    assert str(groups.problem("gpus", "small")).endswith("; did you mean gpu?")
 
 
 def test_a_folder_of_the_users_adds_to_the_shipped_ones(groups: Groups) -> None:

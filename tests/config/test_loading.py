@@ -141,8 +141,6 @@ def test_a_rate_is_a_finite_positive_number(rate: str) -> None:
 @pytest.mark.parametrize(
     ("override", "path"),
     [
-        ("gpu=mi300x", "gpu"),
-        ("model=deepseek-v3", "model"),
         ("model.num_local_experts=8", "model.num_local_experts"),
         ("cluster.pipeline_parallel_size=2", "cluster.pipeline_parallel_size"),
         ("cluster.data_parallel_size=2", "cluster.data_parallel_size"),
@@ -165,7 +163,14 @@ def test_what_comes_later_is_refused_in_a_clear_sentence(override: str, path: st
         (["cluster.prefill.replicas=4"], "scheduler=disaggregated"),
         (["scheduler.num_speculative_tokens=2"], "scheduler/speculation=ngram"),
         (["speculative_config=x"], "scheduler/speculation=NAME"),
-        (["scheduler=static", "scheduler/speculation=ngram"], "one token at a time"),
+        (["scheduler=static", "scheduler/speculation=ngram"], "'ngram': static batching decodes one token"),
+        (
+            ["scheduler.speculation.num_speculative_tokens=2"],
+            "choose scheduler/speculation=ngram, draft_model, eagle, eagle3 or mtp first",
+        ),
+        (["workload=sessions", "workload.turns.count=4"], "choose workload/turns=fixed"),
+        (["router=sticky"], "there is no such option; they are kv_aware, "),
+        (["model=deepseek-v3"], "there is no such option; they are codellama-34b, "),
         (["scheduler/speculation=ngram", "scheduler.max_num_seqs=2000"], "scheduler.max_num_seqs=1638"),
         (["scheduler/speculation=draft_model", "scheduler.speculation.model=qwen3-32b"], "128256"),
         (["scheduler/speculation=mtp", "scheduler.speculation.acceptance=1.5"], "at most 1"),

@@ -27,6 +27,7 @@ def faults(*typed: str, sweeping: bool = False) -> list[str]:
         ("workload.arrivals.rate_rps=12", "++workload.arrivals.rate_rps=12"),
         ("schedulr=static", "++schedulr=static"),
         ("scheduler=static", "scheduler=static"),
+        ("admission=null", "admission=none"),
         ("workload/arrivals=gamma", "workload/arrivals=gamma"),
         ("gpu@cluster.prefill.gpu=h200-sxm", "gpu@cluster.prefill.gpu=h200-sxm"),
         ("cluster.prefill.gpu=h200-sxm", "gpu@cluster.prefill.gpu=h200-sxm"),
@@ -80,6 +81,7 @@ def test_several_values_are_several_runs() -> None:
         "scheduler=static,continuous",
         "gpu=glob(h*)",
     ]
+    assert ready("admission=null,queue_limit", sweeping=True) == ["admission=none,queue_limit"]
     assert faults("seed=1,2", "scheduler=static,continuous") == [
         "seed = '1,2': several values are several runs: add -m",
         "scheduler = 'static,continuous': several values are several runs: add -m",

@@ -137,3 +137,23 @@ def test_the_newest_gpu_is_the_fastest_and_idle_ones_are_dear(run: Run) -> None:
     assert tpot["h100-sxm", 1] < tpot["a100-sxm-80gb", 1] < tpot["l40s", 1]
     assert cost.xs(1, level=RATE).idxmin() == "l40s"
     assert cost.xs(16, level=RATE).idxmin() in {"h100-sxm", "h200-sxm"}
+
+
+def test_what_is_found_is_not_computed(run: Run) -> None:
+    """The more is found, the sooner come first tokens; what fits into the cache is found most."""
+    table = run("prefix_reuse", f"{RATE}=2", "workload.requests=400")
+    hits, ttft = (of(table, name, "variant") for name in ("prefill.hit_rate", "latency.ttft_s.mean"))
+    assert hits["no caching"] == 0 < hits["1000 prompts"] < hits["300 prompts"] < hits["1 prompt"] < 3 / 3.5
+    assert ttft["1 prompt"] < ttft["no caching"] / 3
+    by_hits = ttft[hits.sort_values().index]
+    assert by_hits.is_monotonic_decreasing
+
+
+def test_agents_are_cheaper_where_the_router_knows_what_is_cached(run: Run) -> None:
+    small = ("model=llama3.1-8b", "cluster.tensor_parallel_size=1", "workload.requests=400")
+    table = run("agentic", f"{USERS}=24", *small)
+    usd, hits = (
+        of(table, name, "variant") for name in ("cost.usd_per_million_output_tokens", "prefill.hit_rate")
+    )
+    assert hits["no prefix caching"] == 0 < hits["round robin"] < hits["prefix affinity"]
+    assert usd["prefix affinity"] < usd["round robin"] < usd["no prefix caching"]

@@ -18,6 +18,8 @@ class Pool:
         self.content: dict[int, Content] = {}
         self.where: dict[Content, int] = {}
         """In which block a content is found: the inverse of ``content``."""
+        self.places: dict[Hashable, dict[int, int]] = {}
+        """The same by key and place."""
 
     @property
     def free(self) -> int:
@@ -36,7 +38,9 @@ class Pool:
     def forget(self, block: int) -> None:
         """Let nobody find a block's content any more."""
         if block in self.content:
-            del self.where[self.content.pop(block)]
+            key, place = content = self.content.pop(block)
+            del self.where[content]
+            del self.places[key][place]
 
     def give_back(self, blocks: Sequence[int]) -> None:
         """Let go of blocks; those that nobody holds go to the tail of the queue, the last one first."""
@@ -54,13 +58,14 @@ class Pool:
             if self.content.get(block) == content:
                 continue
             key, place = content
-            deeper = [other for other, (of, at) in self.content.items() if of == key and at >= place]
+            known = self.places.setdefault(key, {})
+            deeper = [other for at, other in known.items() if at >= place]
             if any(self.holders[other] for other in deeper):
                 return
             for other in deeper:
                 self.forget(other)
             self.content[block] = content
-            self.where[content] = block
+            self.where[content] = known[place] = block
 
     def find(self, contents: Sequence[Content]) -> list[int]:
         """Return the blocks that hold a sequence's contents, from the first one on without a gap."""

@@ -19,7 +19,7 @@ def test_what_a_reader_must_know_is_noted() -> None:
     assert "of the steady part" in screen("steady=true")
     assert "whether they fit or not" in screen("ignore_capacity=true")
     drafting = screen("scheduler/speculation=mtp")
-    assert "heads, 1 token a step: 1.8" in drafting
+    assert "mtp, 1 token a step: 1.8" in drafting
     assert "how often drafts are right is taken as given" in drafting
     assert "3 rows out of order" in screen(trace=["3 rows out of order"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections import Counter
@@ -37,6 +38,8 @@ _SHORT = {
 _SWITCHES = ("enforce_eager", "trust_remote_code", "async_scheduling", "calculate_kv_scales", "headless")
 _SWITCH = re.compile(r"(no|enable|disable|skip|use|return|aggregate|fully|interleave)_")
 _NUMBER = re.compile(r"-\d+(\.\d+)?")
+#: What is quoted or escaped, and a brace outside of that with which a value may begin.
+_QUOTED_OR_BRACE = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.|(?<=[\s=])\{""", re.DOTALL)
 
 
 class Flag(NamedTuple):
@@ -55,6 +58,8 @@ class Flag(NamedTuple):
         """The flag with its value, as on a command line."""
         if isinstance(self.value, bool):
             return self.typed
+        if isinstance(self.value, Mapping):
+            return f"{self.typed} {json.dumps(self.value, default=str)}"
         values = self.value if isinstance(self.value, list) else [self.value]
         return " ".join([self.typed, *map(str, values)])
 
@@ -81,7 +86,7 @@ def read_arguments(given: str) -> Given:
         if path.is_file() or len(given.split()) == 1:
             return _of_file(path)
     try:
-        words = shlex.split(given.replace("\\\n", " "))
+        words = shlex.split(_with_json_quoted(given.replace("\\\n", " ")))
     except ValueError as error:
         return Given({}, [Problem(KEY, given, f"is no command line: {error}")], ())
     found: list[Problem] = []
@@ -94,13 +99,38 @@ def read_arguments(given: str) -> Given:
     return Given({**beside.flags, **flags}, [*found, *beside.problems], beside.files, repeated)
 
 
+def _with_json_quoted(text: str) -> str:
+    """Return a command line in which JSON that a shell has taken the quotes from stands in quotes again."""
+    parts, place = [], 0
+    while match := _QUOTED_OR_BRACE.search(text, place):
+        start, end = match.span()
+        word = match[0]
+        if word == "{":
+            try:
+                end = json.JSONDecoder().raw_decode(text, start)[1]
+                word = shlex.quote(text[start:end])
+            except (ValueError, RecursionError):
+                pass  # no JSON: a brace like any other letter
+        parts += [text[place:start], word]
+        place = end
+    return "".join([*parts, text[place:]])
+
+
 def _by_name(flags: Iterable[Flag]) -> tuple[dict[str, Flag], tuple[str, ...]]:
-    """Return the last flag of each name, as argparse does, and those before it that say something else."""
+    """Return the last flag of each name, as argparse does, and those before it that say something else.
+
+    Keys of one flag, given apart, are its value together.
+    """
     last: dict[str, Flag] = {}
     repeated = []
     for flag in flags:
         earlier = last.get(flag.name)
-        if earlier is not None and earlier.value != flag.value:
+        if earlier is not None and isinstance(earlier.value, Mapping) and isinstance(flag.value, Mapping):
+            both = {**earlier.value, **flag.value}
+            if both != {**flag.value, **earlier.value}:
+                repeated.append(f"{earlier.written} before {flag.written}")
+            flag = flag._replace(value=both)
+        elif earlier is not None and earlier.value != flag.value:
             repeated.append(f"{earlier.written} before {flag.written}")
         last[flag.name] = flag
     return last, tuple(repeated)
@@ -155,12 +185,23 @@ def _flag(name: str, values: Sequence[str], typed: str) -> Flag:
 
 
 def _switched(name: str, value: Any, typed: str) -> Flag:
-    """Return a flag; ``--no-x`` is x, switched off, and ``--x.key`` speaks of x."""
+    """Return a flag; ``--no-x`` is x, switched off, and ``--x.key`` is x with one key of its value."""
     if isinstance(value, str) and value.lower() in ("true", "false"):
         value = value.lower() == "true"
     if name.startswith("no_") and isinstance(value, bool):
         return Flag(name.removeprefix("no_"), not value, typed)
+    typed, *keys = typed.split(".")
+    for key in reversed(keys):
+        value = {key.rstrip("+").replace("-", "_"): _json(value)}
     return Flag(name, value, typed)
+
+
+def _json(value: Any) -> Any:
+    """Return a value of a key as JSON has it, or as it stands where it is none."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
 
 
 def _is_flag(word: str) -> bool:

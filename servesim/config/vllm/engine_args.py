@@ -146,9 +146,8 @@ class EngineArgs:
         typed = scheduler.get("speculation") or {}
         self._layers.lay(_SPECULATION, {**said, **typed}, f"{flag.typed} of {KEY}")
         told = {**said, **typed}
-        self._set.append(
-            f"scheduler.speculation to {told['kind']}, {told['num_speculative_tokens']} tokens a step"
-        )
+        drafted = f"{_SPECULATION}.num_speculative_tokens={told['num_speculative_tokens']}"
+        self._set += [_typed(_SPECULATION, told), drafted]
         self._layers.notes.append(
             f"{KEY}: {flag.typed} says nothing of acceptance; here it is {told['acceptance']}"
         )

@@ -12,7 +12,7 @@ from servesim.check import ConfigError, listed
 from servesim.config.saved import saved_deployments
 from servesim.report.page import Chart, Page, Section
 from servesim.report.roofline import roofline, roofs_in_words
-from servesim.report.run import latency, load, parts, steps
+from servesim.report.run import ends, latency, load, parts, steps
 from servesim.report.run.bins import BINS
 from servesim.report.run.saved import Pool, Run
 from servesim.report.run.tables import bands_table, figures_section
@@ -49,6 +49,8 @@ def run_page(run: Run, config_dir: Path | None = None) -> Page:
     sections = [figures_section(run.summary, list(_notes(run)))]
     if len(completed):
         sections += [_latencies(run), _where_time_went(completed)]
+    if {"timed_out", "dropped"} & {*run.requests.status[run.requests.ended_s.notna()]} and len(run.steps):
+        sections.append(_ends(run))
     if len(run.steps):
         sections += [_load(run), _steps(run, breakdowns)]
     return Page(_title(run), list(_lead(run)), sections, [_on_the_drawings(), *missing])
@@ -129,6 +131,17 @@ def _where_time_went(completed: pd.DataFrame) -> Section:
         ],
         "Why are the slow ones slow? Each request's time is the sum of its parts.",
     )
+
+
+def _ends(run: Run) -> Section:
+    each = "attempt" if run.summary["accounting"]["retries"] else "request"
+    chart = Chart(
+        "Ends over time",
+        ends.ends_figure(ends.ends_over_time(run), run.span[1]),
+        f"Ends per second by time of the end, in {ends.BINS} equal stretches of time; each {each} ends once.",
+        wide=True,
+    )
+    return Section("Ends", [chart], "How many were served, and since when not all of them?")
 
 
 def _load(run: Run) -> Section:

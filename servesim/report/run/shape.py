@@ -20,15 +20,18 @@ _RETRIES = ("retries", "retries_pending", "given_up", "success")
 _STATISTICS = ("n", "mean", "p50", "p90", "p95", "p99", "max")
 
 #: The keys that pictures read, by the mapping of a summary that has them.
-_KEYS: Mapping[str, tuple[str, ...]] = {
+_KEYS: dict[str, tuple[str, ...]] = {
     "traffic": ("requests", "offered_per_s", "input_tokens", "output_tokens"),
     "accounting": (*_ENDS, *_RETRIES),
-    "latency": ("ttft_s", "tpot_s", "itl_s", "e2e_s", "interactivity"),
+    "latency": ("ttft_s", "tpot_s", "itl_s", "e2e_s", "client_queue_s", "user_e2e_s", "interactivity"),
     "latency.ttft_s": _STATISTICS,
     "latency.tpot_s": _STATISTICS,
     "latency.itl_s": _STATISTICS,
     "latency.e2e_s": _STATISTICS,
+    "latency.client_queue_s": _STATISTICS,
+    "latency.user_e2e_s": _STATISTICS,
     "latency.interactivity": _STATISTICS,
+    "prefill": ("computed_tokens", "cached_tokens", "hit_rate"),
     "breakdown_s": ("routing", "queue", "prefill", "preempted", "transfer", "decode_queue", "decode"),
     "throughput": ("requests_per_s", "output_tokens_per_s", "total_tokens_per_s", "roles"),
     "goodput": ("limits", "target", "cut", "attainment", "met", "requests_per_s"),
@@ -38,6 +41,16 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "cost": ("gpu_hours", "usd", "usd_per_million_output_tokens", "usd_per_request"),
     "energy": ("joules", "joules_per_output_token", "power_weights"),
     "calibration": ("name", "calibrated", "interpolated", "extrapolated", "operations"),
+}
+
+#: The same of sections that not every run has.
+_OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "sessions": ("begun", "completed", "requests", "duration_s", "first_turns", "later_turns"),
+    "speculation": ("kind", "num_speculative_tokens", "mean_accepted_length", "accepted_share"),
+    "fairness": ("jain_index", "backlogged_s", "number", "tenants"),
+    "classes": (),
+    "offload": ("loaded_tokens", "host", "store"),
+    "swap": ("out", "out_blocks", "in_blocks", "refused", "seconds"),
 }
 
 #: Columns without which a row has no place in a drawing.
@@ -52,7 +65,8 @@ def summary_problems(summary: Any) -> Iterator[Problem]:
         return
     yield from scenario_problems(summary.get("scenario"))
     wrong: list[str] = []
-    for path, names in _KEYS.items():
+    optional = {name: keys for name, keys in _OPTIONAL.items() if summary.get(name) is not None}
+    for path, names in (_KEYS | optional).items():
         if any(path.startswith(f"{other}.") for other in wrong):
             continue
         part = _at(summary, path)
@@ -66,7 +80,7 @@ def summary_problems(summary: Any) -> Iterator[Problem]:
             yield Problem(name, summary.get(name), "must be a number of at least 0 (s)")
     yield from (
         Problem(name, None, "is missing")
-        for name in ("saturated", "settled", "transfer")
+        for name in ("saturated", "settled", "transfer", "offload", "swap")
         if name not in summary
     )
     cluster = _at(summary, "scenario.cluster")

@@ -8,10 +8,14 @@ from typing import Any
 import pandas as pd
 
 from servesim.report.page import Section, Table
+from servesim.report.run.groups import groups
 from servesim.report.run.parts import LEAST_S
-from servesim.screen.figures import counted, dollars, number, percent, typed
+from servesim.screen.figures import counted, dollars, number, percent
 from servesim.screen.hardware import prices
-from servesim.screen.patience import retried
+from servesim.screen.options import scheduler
+from servesim.screen.patience import retried, terms
+from servesim.screen.reuse import prefix_cache, sessions, speculation
+from servesim.screen.tiers import kv_tiers, swapped
 from servesim.screen.words import energy, formats, goodput, memory_table
 
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "max")
@@ -19,31 +23,35 @@ _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "max")
 
 def figures_section(summary: Mapping[str, Any], notes: Sequence[str]) -> Section:
     """Return the tables of the figures that a summary has, and what to know when reading them."""
-    rows = [
-        (
-            title,
-            f"{summary['latency'][name]['n']:,}",
-            *(_ms(summary["latency"][name][key]) for key in _PERCENTILES),
-        )
-        for title, name in (("TTFT", "ttft_s"), ("TPOT", "tpot_s"), ("ITL", "itl_s"), ("E2E", "e2e_s"))
-    ]
     return Section(
         "Figures",
         [
-            Table(
-                "Latency in milliseconds",
-                ("", "n", *_PERCENTILES),
-                rows,
-                "TTFT: sending to the first token. TPOT: mean gap between a request's tokens after it. ITL: "
-                "all gaps between tokens, pooled. E2E: sending to the last token.",
-            ),
+            _latency(summary["latency"]),
             Table("What it did, on what, and what it cost", ("", ""), [*_facts(summary)], words=2),
+            *groups(summary),
             _memory(summary),
             Table(
                 "What to know when reading them", ("",), [(note,) for note in notes or ["Nothing."]], words=1
             ),
         ],
     )
+
+
+def _latency(latency: Mapping[str, Mapping[str, Any]]) -> Table:
+    """Return the latencies; those from when a request was due, where clients held any back."""
+    names = {"TTFT": "ttft_s", "TPOT": "tpot_s", "ITL": "itl_s", "E2E": "e2e_s"}
+    meaning = (
+        "TTFT: sending to the first token. TPOT: mean gap between a request's tokens after it. ITL: "
+        "all gaps between tokens, pooled. E2E: sending to the last token."
+    )
+    if latency["client_queue_s"]["max"]:
+        names |= {"client queue": "client_queue_s", "E2E from due": "user_e2e_s"}
+        meaning += " Client queue: due to sending, with attempts before. E2E from due: both together."
+    rows = [
+        (title, f"{latency[name]['n']:,}", *(_ms(latency[name][key]) for key in _PERCENTILES))
+        for title, name in names.items()
+    ]
+    return Table("Latency in milliseconds", ("", "n", *_PERCENTILES), rows, meaning)
 
 
 def _memory(summary: Mapping[str, Any]) -> Table:
@@ -61,6 +69,9 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "requests", f"{ends['completed']:,} of {ends['injected']:,} completed{rest}; {preempted}"
     if ends["retries"]:
         yield "retries", retried(ends)
+    if limits := terms(summary["scenario"]):
+        yield "clients", limits.removeprefix(", ")
+    yield from _of_parts(summary)
     yield (
         "throughput",
         f"{number(rates['requests_per_s'])} requests/s, "
@@ -82,8 +93,21 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     )
     yield "energy", energy(summary)
     yield "formats", formats(summary["scenario"])
-    scheduler = {key: value for key, value in summary["scenario"]["scheduler"].items() if value is not None}
-    yield "scheduler", ", ".join(f"{key}={typed(value)}" for key, value in scheduler.items() if key != "kind")
+    yield "scheduler", scheduler(summary["scenario"])
+
+
+def _of_parts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what is told of parts that not every run has."""
+    if section := summary.get("sessions"):
+        yield "sessions", sessions(section)
+    if summary["prefill"]["cached_tokens"]:
+        yield "prefix cache", prefix_cache(summary)
+    if section := summary.get("speculation"):
+        yield "speculation", speculation(section)
+    if section := summary["offload"]:
+        yield "KV tiers", kv_tiers(section, summary["scenario"]["scheduler"]["offload"]).replace("\n", "; ")
+    if section := summary["swap"]:
+        yield "swap", swapped(section)
 
 
 def bands_table(e2e: pd.DataFrame, parts: list[str]) -> Table:

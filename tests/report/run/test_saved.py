@@ -99,6 +99,7 @@ def test_a_summary_of_another_shape_is_refused(summary: str, whole: Path, tmp_pa
         ({"memory": {}}, "memory.serve.kv_blocks: is missing"),
         ({"duration_s": "x"}, "duration_s = 'x': must be a number"),
         ({"saturated": None}, "saturated: is missing"),
+        ({"fairness": {"tenants": {}}}, "fairness.jain_index: is missing"),
     ],
 )
 def test_what_a_summary_lacks_is_told(
