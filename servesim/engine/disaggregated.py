@@ -150,7 +150,7 @@ class DecodeEngine(ContinuousEngine):
         if request in self.running:
             super()._let_go(request)
         else:
-            self.kv.leave(request, request.input_tokens + request.generated)
+            self.kv.leave(request, request.blocks * self.kv.block_size)
 
     def _room_for(self, request: Request) -> int:
         """Return the blocks of the prompt and of the tokens emitted, the newest included."""

@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servesim.cluster.admission import QueueLimit, TtftSlo
+from servesim.cluster.disaggregated import Disaggregated
 from servesim.engine.clock import EARLY_S
 from servesim.engine.log import COMPLETED, DROPPED, PROMPT_TOO_LONG, TIMED_OUT
 from servesim.workload.arrivals import ClosedLoop
 from servesim.workload.client import Client
 from tests.laws.cases import KINDS, Case, Draw, cases
 from tests.laws.test_client import same
-from tests.serving import Row, Run
+from tests.serving import Row, Run, Service
 
 TIMES_S = (0.01, 0.02, 0.03, 0.05, 0.11, 0.4, 2.0)
 
@@ -130,3 +131,19 @@ def test_what_a_client_hears_was_emitted(data: st.DataObject) -> None:
     heard = sum(row["generated"] for row in run.requests)
     hung_up = sum(row["status"] == TIMED_OUT for row in run.requests)
     assert heard <= tokens(run) <= heard + hung_up
+
+
+def test_what_lands_for_nobody_gives_back_the_room_it_had_whatever_came_of_the_next_attempt() -> None:
+    """Over a link so slow that the retry has emitted another number of tokens by the time it lands."""
+    service = Service(
+        Disaggregated(max_num_seqs=1, block_size=1, first_token="prefill"),
+        kv_blocks=3,
+        decode_blocks=3,
+        max_model_len=3,
+        bytes_per_s=100.0,
+        client=Client(timeout_s=0.01, max_retries=1, backoff_s=0.0),
+        users=ClosedLoop(3),
+    )
+    run = service.serve([(0.0, 1, 2)])
+    assert len(run.requests) == 2
+    assert [engine.kv.free for engine in run.engines] == [3, 3]

@@ -45,7 +45,16 @@ _KEYS: dict[str, tuple[str, ...]] = {
 
 #: The same of sections that not every run has.
 _OPTIONAL: Mapping[str, tuple[str, ...]] = {
-    "sessions": ("begun", "completed", "requests", "duration_s", "first_turns", "later_turns"),
+    "sessions": (
+        "begun",
+        "completed",
+        "requests",
+        "requests_meant",
+        "begun_for_s",
+        "duration_s",
+        "first_turns",
+        "later_turns",
+    ),
     "speculation": ("kind", "num_speculative_tokens", "mean_accepted_length", "accepted_share"),
     "fairness": ("jain_index", "backlogged_s", "number", "tenants"),
     "classes": (),

@@ -48,6 +48,8 @@ def overloaded() -> Run:
             **dict.fromkeys(("begun", "completed", "context_full", "failed", "unfinished"), 1),
             "requests": TIMES,
             "duration_s": TIMES,
+            "requests_meant": 5.0,
+            "begun_for_s": 1.0,
             "first_turns": TURNS,
             "later_turns": TURNS,
         },
