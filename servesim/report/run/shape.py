@@ -31,7 +31,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "latency.client_queue_s": _STATISTICS,
     "latency.user_e2e_s": _STATISTICS,
     "latency.interactivity": _STATISTICS,
-    "prefill": ("computed_tokens", "cached_tokens", "recovered_tokens", "hit_rate"),
+    "prefill": ("computed_tokens", "cached_tokens", "evicted_blocks", "recovered_tokens", "hit_rate"),
     "breakdown_s": ("routing", "queue", "prefill", "preempted", "transfer", "decode_queue", "decode"),
     "throughput": ("requests_per_s", "output_tokens_per_s", "total_tokens_per_s", "roles"),
     "goodput": ("limits", "target", "cut", "attainment", "met", "requests_per_s"),
