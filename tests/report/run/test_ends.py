@@ -41,7 +41,13 @@ def overloaded() -> Run:
         **given.summary,
         "scenario": {**scenario, "scheduler": {**scenario["scheduler"], "queue_order": order}},
         "latency": {**latency, "client_queue_s": latency["ttft_s"], "user_e2e_s": latency["e2e_s"]},
-        "prefill": {"computed_tokens": 60, "cached_tokens": 40, "evicted_blocks": 0, "recovered_tokens": 0, "hit_rate": 0.4},
+        "prefill": {
+            "computed_tokens": 60,
+            "cached_tokens": 40,
+            "evicted_blocks": 0,
+            "recovered_tokens": 0,
+            "hit_rate": 0.4,
+        },
         "fairness": FAIRNESS,
         "classes": {"0": {"requests": 12, "ttft_s": TIMES, "e2e_s": TIMES, "attainment": 0.5}},
         "sessions": {
