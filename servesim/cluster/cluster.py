@@ -214,7 +214,8 @@ class PooledCluster(Cluster):
         return (self._group,)
 
     def _route(self, request: Request) -> None:
-        request.replica = self._enter(self._group, request)
+        group = self._group
+        request.replica = group.send(request) if self._gate is None else self._enter(group, request)
 
     def _abort(self, request: Request) -> None:
         self._group.abort(request, request.replica)

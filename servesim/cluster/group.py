@@ -62,8 +62,8 @@ class Group(Generic[E]):
         if not 0 <= index < len(self.replicas):
             raise IndexError(f"the router picked replica {index!r} of {len(self.replicas)}")
         self._outstanding[index] += 1
-        for changes in self._kept:
-            changes.append((self._clock.now, index, 1))
+        if self._kept:
+            self._keep(index, 1)
         return index
 
     def _whole(self, index: object) -> int:
@@ -81,8 +81,13 @@ class Group(Generic[E]):
         """Count one request less at the replica with a global index."""
         index -= self.first
         self._outstanding[index] -= 1
+        if self._kept:
+            self._keep(index, -1)
+
+    def _keep(self, index: int, change: int) -> None:
+        """Note a change for those who see it later."""
         for changes in self._kept:
-            changes.append((self._clock.now, index, -1))
+            changes.append((self._clock.now, index, change))
 
     def abort(self, request: Request, index: int) -> None:
         """Let the replica with a global index give up a request, and count one less there."""

@@ -65,9 +65,9 @@ class ContinuousEngine(Scheduling):
         self.waiting.append(request)
         if not self._leap.steps:
             return max(now, request.arrived_s)
-        beside = self.decodes.count * self._queries
-        could_join = self._leap.steps > 1 and self._admissible(self.waiting, request, beside)
-        return self._leap.cut(now) if could_join else None
+        if self._leap.steps == 1 or not self._admissible(self.waiting, request, self._beside()):
+            return None
+        return self._leap.cut(now)
 
     def boundary(self, now: float) -> float | None:
         """Settle the steps that end now, plan those that follow; return when they end, or None when idle."""
@@ -119,7 +119,7 @@ class ContinuousEngine(Scheduling):
 
     def _plan(self, now: float) -> float | None:
         preempted = self._serve_running(now)
-        if not preempted:
+        if not preempted and (self.waiting or self._lands):
             self._admit(now)
         if self._chunks:
             return self._plan_mixed(now, self.decodes.count, self.decodes.context())
@@ -199,15 +199,14 @@ class ContinuousEngine(Scheduling):
 
     def _settle(self, now: float) -> None:
         """Let the steps under way have their effect: blocks taken, tokens emitted, requests finished."""
-        leap, decodes = self._leap, self.decodes
-        steps = leap.steps
+        leap, decodes, kv, row = self._leap, self.decodes, self.kv, self._row
+        steps, decoded = leap.steps, row[DECODES]
         if steps > 1:
-            self.kv.free -= decodes.blocks_after(steps - 1)
-            self._row[STEPS] = steps
-            self._row[KV_BLOCKS_LAST] = self.kv.blocks - self.kv.free
-        self._log_step(pack_step(*self._row))
+            kv.free -= decodes.blocks_after(steps - 1)
+            row[STEPS] = steps
+            row[KV_BLOCKS_LAST] = kv.blocks - kv.free
+        self._log_step(pack_step(*row))
         leap.steps = 0
-        decoded = self._row[DECODES] > 0
         if decoded:
             self._futile = 0
             decodes.step += steps
@@ -217,7 +216,7 @@ class ContinuousEngine(Scheduling):
             self._given_up.clear()
         if decoded:
             for request in decodes.pop_finished():
-                self.kv.leave(request, request.input_tokens + request.output_tokens - 1)
+                kv.leave(request, request.input_tokens + request.output_tokens - 1)
                 self._finish(request, now)
         for request, tokens in self._chunks:
             request.computed += tokens

@@ -90,6 +90,8 @@ class DecodeEngine(ContinuousEngine):
         reserved: called with each request for which room has been reserved, so that its transfer may start.
     """
 
+    _lands = True
+
     def __init__(
         self,
         replica: int,

@@ -28,6 +28,9 @@ class Scheduling:
         swap: host memory for the KV of who is preempted; without it, that is recomputed.
     """
 
+    #: whether requests also come in otherwise than through the queue
+    _lands = False
+
     def __init__(
         self,
         replica: int,
@@ -64,12 +67,13 @@ class Scheduling:
             return self._tenants.begins(request)
         if queue[0] is not request:
             return False
-        reuses = request.may_be_cached and self.kv.find(request)
-        missing = request.missing_tokens()
-        blocks = self.kv.short(request, missing if missing < budget else budget)
+        kv = self.kv
+        reuses = request.may_be_cached and kv.find(request)
+        missing = request.input_tokens + request.generated - request.computed
+        blocks = kv.short(request, missing if missing < budget else budget)
         if reuses:
             request.computed = request.blocks = 0
-        return blocks <= self.kv.free and (self.chunked or missing <= budget)
+        return blocks <= kv.free and (self.chunked or missing <= budget)
 
     def _beside(self) -> int:
         """Return how many tokens of a step the decodes have."""
@@ -104,8 +108,7 @@ class Scheduling:
 
     def _admit(self, now: float) -> None:
         """Admit waiting requests in order while slots, token budget and blocks last."""
-        if self.waiting:
-            self._admit_from(self.waiting, now, self.decodes.count * self._queries)
+        self._admit_from(self.waiting, now, self.decodes.count * self._queries)
 
     def _admit_from(self, queue: Queue, now: float, beside: int) -> None:
         running, kv, budget = self.running, self.kv, self.token_budget - beside
@@ -117,7 +120,7 @@ class Scheduling:
             if reuses and self._loads(request, now):
                 queue.popleft()
                 continue
-            missing = tokens = request.missing_tokens()
+            missing = tokens = request.input_tokens + request.generated - request.computed
             if missing > budget:
                 tokens = budget if self.chunked else 0
             if not tokens or not self._schedule(request, tokens):
@@ -141,7 +144,7 @@ class Scheduling:
     def _schedule(self, request: Request, tokens: int) -> bool:
         """Schedule a chunk and take the blocks for it, or do neither where they are not free."""
         kv = self.kv
-        blocks = kv.short(request, tokens)
+        blocks = -(-(request.computed + tokens) // kv.block_size) - request.blocks
         if blocks > kv.free:
             return False
         kv.free -= blocks

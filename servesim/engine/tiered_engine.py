@@ -31,6 +31,8 @@ class TieredEngine(ContinuousEngine):
             :meth:`land` to be called then.
     """
 
+    _lands = True
+
     def __init__(
         self,
         replica: int,

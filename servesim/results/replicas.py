@@ -19,13 +19,13 @@ MOST_TOLD = 64
 def replicas(
     records: Records, deployments: Sequence[Deployment], window: Window
 ) -> list[dict[str, Any]] | None:
-    """Return the work of each replica, in the order of their indices; None of very many.
+    """Return the work of each of several replicas, in the order of their indices; None of very many.
 
     ``requests`` are all that came to it, ``busy`` is the share of the window that it spent in steps, and
     ``hit_rate`` the share of the tokens of its prompts that it had in its cache (a decode pool has none).
     """
     number = sum(pool.replicas for pool in deployments)
-    if number > MOST_TOLD:
+    if not 1 < number <= MOST_TOLD:
         return None
     busy_s = np.zeros(number)
     for replica, start_s, first_s, increment_s, steps in records.step_table.groups(

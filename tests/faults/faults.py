@@ -62,8 +62,8 @@ FAULTS = (
     Fault(
         "a finished request gives back a block for its last token too",
         ENGINE,
-        "self.kv.leave(request, request.input_tokens + request.output_tokens - 1)",
-        "self.kv.leave(request, request.input_tokens + request.output_tokens)",
+        "kv.leave(request, request.input_tokens + request.output_tokens - 1)",
+        "kv.leave(request, request.input_tokens + request.output_tokens)",
     ),
     # ---- the boundary of a step
     Fault(
@@ -106,8 +106,8 @@ FAULTS = (
     Fault(
         "a step that preempts admits as well",
         ENGINE,
-        "if not preempted:\n            self._admit(now)",
-        "self._admit(now)",
+        "if not preempted and (self.waiting or self._lands):",
+        "if self.waiting or self._lands:",
     ),
     # ---- prefix caching
     Fault(
