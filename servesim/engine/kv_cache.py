@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 
 from servesim.engine.prefix_cache import Piece, PrefixCache
 from servesim.engine.swap_space import SwapSpace
+from servesim.workload.origin import ANYWHERE
 from servesim.workload.request import Request
 
 
@@ -43,6 +44,17 @@ class KvCache:
     def short(self, request: Request, tokens: int) -> int:
         """Return the blocks that ``tokens`` more tokens of a request take beyond those it has."""
         return -(-(request.computed + tokens) // self.block_size) - request.blocks
+
+    def least(self, request: Request, budget: int) -> int:
+        """Return the fewest free blocks that a waiting request takes in a step, whatever it finds.
+
+        Its last token is always computed, in a block of its own. Of one that shares nothing nobody else holds
+        anything, so what it finds takes free blocks, too.
+        """
+        if request.blocks or request.origin is not ANYWHERE:
+            return 0 if request.blocks else 1
+        tokens = request.input_tokens + request.generated
+        return -(-(tokens if tokens < budget else budget) // self.block_size)
 
     def find(self, request: Request) -> bool:
         """Let a waiting request begin behind what is in the cache or swapped out; say whether any may be.

@@ -116,6 +116,8 @@ class Scheduling:
             budget -= tokens
         while queue and budget > 0 and len(running) < self.max_num_seqs:
             request = queue[0]
+            if request.may_be_cached and kv.least(request, budget) > kv.free:
+                return
             reuses = request.may_be_cached and kv.find(request)
             if reuses and self._loads(request, now):
                 queue.popleft()
