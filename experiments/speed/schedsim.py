@@ -89,7 +89,9 @@ def _requests(workload: Synthetic) -> list[Request]:
             output_tokens=output_tokens,
         )
         for batch in workload.batches(Streams(0))
-        for sent_s, input_tokens, output_tokens in zip(*(column.tolist() for column in batch), strict=True)
+        for sent_s, input_tokens, output_tokens in zip(
+            *(column.tolist() for column in batch[:3]), strict=True
+        )
     ]
 
 
