@@ -14,7 +14,8 @@ import numpy as np
 
 from servesim.check import MOST_S, Problem, quantity
 from servesim.streams import Streams
-from servesim.workload.arrivals import Burst, ClosedLoop, OpenLoop, moments
+from servesim.workload.arrivals import Burst, ClosedLoop, moments
+from servesim.workload.arriving import Arriving
 from servesim.workload.batch import BATCH_ROWS, MOST_REQUESTS, Batch, BoolArray, FloatArray, IntArray
 from servesim.workload.lengths import MOST_TOKENS, Lengths
 from servesim.workload.normal import normal_cdf
@@ -36,7 +37,7 @@ MOST_PROMPTS = 100_000
 
 
 @dataclass(frozen=True)
-class Sessions:
+class Sessions(Arriving):
     """Conversations of several turns that arrive as a process, or are held by users in a closed loop.
 
     Each prompt is a system prompt, all earlier inputs and answers, and new input. The system prompt has
@@ -52,7 +53,6 @@ class Sessions:
     added (:func:`draw_chunk`).
     """
 
-    arrivals: OpenLoop | VllmBench | ClosedLoop
     lengths: Lengths
     turns: Turns
     tools: Tools
@@ -75,21 +75,6 @@ class Sessions:
         "tool_calls": "set workload.tools.calls",
         "tool_delay_s": "set workload.tools.delay_s",
     }
-
-    @property
-    def users(self) -> ClosedLoop | None:
-        """Return the users of a closed loop; None where sessions begin whatever becomes of the others."""
-        return self.arrivals if isinstance(self.arrivals, ClosedLoop) else None
-
-    @property
-    def concurrency(self) -> int | None:
-        """Return the number of users of a closed loop; None where there is none."""
-        return self.users.concurrency if self.users else None
-
-    @property
-    def open_loop(self) -> bool:
-        """Return whether sessions begin at times of their own; later turns always wait for answers."""
-        return not isinstance(self.arrivals, (ClosedLoop, Burst))
 
     @property
     def most_requests(self) -> int | None:

@@ -13,6 +13,7 @@ import numpy as np
 from servesim.check import MOST_S, Problem, quantity
 from servesim.streams import Streams
 from servesim.workload.arrivals import Burst, ClosedLoop, OpenLoop, moments
+from servesim.workload.arriving import Arriving
 from servesim.workload.batch import BATCH_ROWS, MOST_REQUESTS, Batch, FloatArray
 from servesim.workload.lengths import Lengths
 from servesim.workload.notes import Notes
@@ -24,14 +25,13 @@ DEFAULT_REQUESTS = 2000
 
 
 @dataclass(frozen=True)
-class Synthetic:
+class Synthetic(Arriving):
     """Requests drawn from an arrival process and a distribution of lengths, in streams of their own.
 
     The sending ends with ``requests`` or after ``duration_s``, whichever is reached first; without either,
     after 2,000 requests.
     """
 
-    arrivals: OpenLoop | VllmBench | ClosedLoop
     lengths: Lengths
     requests: int | None = quantity("requests", at_least=1, at_most=MOST_REQUESTS, default=None)
     duration_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
@@ -43,21 +43,6 @@ class Synthetic:
         "path": "choose workload=trace",
         "rate_scale": "set workload.arrivals.rate_rps, or choose workload=trace",
     }
-
-    @property
-    def users(self) -> ClosedLoop | None:
-        """Return the users of a closed loop; None where the traffic is open-loop."""
-        return self.arrivals if isinstance(self.arrivals, ClosedLoop) else None
-
-    @property
-    def concurrency(self) -> int | None:
-        """Return the number of users of a closed loop; None where the traffic is open-loop."""
-        return self.users.concurrency if self.users else None
-
-    @property
-    def open_loop(self) -> bool:
-        """Return whether requests come at times of their own, whatever becomes of the others."""
-        return not isinstance(self.arrivals, (ClosedLoop, Burst))
 
     def problems(self) -> Iterator[Problem]:
         """Yield a problem where the requests would take longer to send than a clock shows, or never end."""
