@@ -29,6 +29,7 @@ from servesim.engine.log import (
     request_row,
 )
 from servesim.engine.preemptive import PreemptiveEngine
+from servesim.engine.setup import Setup
 from servesim.engine.stalling import StallingEngine
 from servesim.engine.static import Static, StaticEngine
 from servesim.engine.swap_space import Swaps, SwapSpace
@@ -193,15 +194,15 @@ class PooledCluster(Cluster):
         def engine(index: int) -> StaticEngine | ContinuousEngine:
             if isinstance(scheduler, Static):
                 return StaticEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
-            basics = index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished
             swap = self._swap_space(scheduler, pool)
+            setup = Setup(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished, draws, swap)
             if scheduler.offload is not None and self.offloading is not None:
                 tiers, least = self.offloading.tiers(), scheduler.offload.min_load_tokens
-                return TieredEngine(*basics, draws, swap, tiers, least, self._load)
+                return TieredEngine(setup, tiers, least, self._load)
             if scheduler.prefill_policy != "stall_free":
-                return StallingEngine(*basics, swap=swap)
+                return StallingEngine(setup)
             kind = PreemptiveEngine if scheduler.throws_out else ContinuousEngine
-            return kind(*basics, draws, swap)
+            return kind(setup)
 
         reuses_prefixes = isinstance(scheduler, Continuous) and scheduler.enable_prefix_caching
         self._group: Group[Any] = Group(

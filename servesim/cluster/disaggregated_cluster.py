@@ -15,6 +15,7 @@ from servesim.cluster.transfer import Links
 from servesim.engine.clock import EARLY_S, Clock
 from servesim.engine.disaggregated import DecodeEngine, PrefillEngine
 from servesim.engine.log import COMPLETED, Log
+from servesim.engine.setup import Setup
 from servesim.streams import Streams
 from servesim.workload.request import Request
 
@@ -44,31 +45,17 @@ class DisaggregatedCluster(Cluster):
         self._kv_bytes_per_token = prefill.kv_bytes_per_token
         draws = scheduler.draws(streams)
 
+        def setup(index: int, pool: Deployment, finished: Callable[[Request], None]) -> Setup:
+            swap = self._swap_space(scheduler, pool)
+            drawn = draws if pool is decode else None
+            return Setup(index, scheduler, pool.step_time, pool.kv_blocks, log, finished, drawn, swap)
+
         def prefill_engine(index: int) -> PrefillEngine:
-            return PrefillEngine(
-                index,
-                scheduler,
-                prefill.step_time,
-                prefill.kv_blocks,
-                log,
-                self._finished_at_prefill,
-                scheduler.first_token,
-                self._hand_over,
-                self._swap_space(scheduler, prefill),
-            )
+            basics = setup(index, prefill, self._finished_at_prefill)
+            return PrefillEngine(basics, scheduler.first_token, self._hand_over)
 
         def decode_engine(index: int) -> DecodeEngine:
-            return DecodeEngine(
-                index,
-                scheduler,
-                decode.step_time,
-                decode.kv_blocks,
-                log,
-                self._finished,
-                self._transfer,
-                draws,
-                self._swap_space(scheduler, decode),
-            )
+            return DecodeEngine(setup(index, decode, self._finished), self._transfer)
 
         caches = scheduler.enable_prefix_caching
         self._prefill = Group(clock, prefill, router, streams.stream("router"), prefill_engine, caches)

@@ -7,53 +7,28 @@ steps are planned as one leap up to the next event that can change the batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf
 
-from servesim.cost.step_time import StepTime
-from servesim.engine.continuous import Continuous
 from servesim.engine.leap import Leap
-from servesim.engine.log import DECODES, KV_BLOCKS_LAST, STEPS, Log, pack_gap, pack_step
+from servesim.engine.log import DECODES, KV_BLOCKS_LAST, STEPS, pack_gap, pack_step
 from servesim.engine.scheduling import Scheduling
-from servesim.engine.swap_space import SwapSpace
-from servesim.engine.token_draws import TokenDraws
+from servesim.engine.setup import Setup
 from servesim.workload.request import Request
 
 
 class ContinuousEngine(Scheduling):
-    """One replica: the requests of its schedule, and the steps under way.
+    """One replica: the requests of its schedule, and the steps under way."""
 
-    Args:
-        replica: the global index of the replica, for the log.
-        scheduler: the limits of a step.
-        step_time: the duration of a step.
-        kv_blocks: KV blocks of the replica.
-        log: where steps and torn gaps between tokens are written.
-        finished: called with each request at its last token.
-        draws: how many tokens the decode steps of each request emit; None: one each.
-        swap: host memory for the KV of who is preempted; without it, that is recomputed.
-    """
-
-    def __init__(
-        self,
-        replica: int,
-        scheduler: Continuous,
-        step_time: StepTime,
-        kv_blocks: int,
-        log: Log,
-        finished: Callable[[Request], None],
-        draws: TokenDraws | None = None,
-        swap: SwapSpace | None = None,
-    ) -> None:
-        super().__init__(replica, scheduler, kv_blocks, draws, swap)
-        self.step_time = step_time
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.step_time = setup.step_time
         self._leap = Leap()
         self._row: list[float] = []
         #: requests given up during the steps under way, which hold their blocks until these have ended
         self._given_up: list[Request] = []
-        self._log_step = log.steps.frombytes
-        self._log_gap = log.gaps.frombytes
-        self._finished = finished
+        self._log_step = setup.log.steps.frombytes
+        self._log_gap = setup.log.gaps.frombytes
+        self._finished = setup.finished
 
     # ---- what the event loop calls ----------------------------------------------------------------
 
@@ -88,6 +63,14 @@ class ContinuousEngine(Scheduling):
             self.waiting.remove(request)
             self.kv.forget(request)
         return self._leap.cut(now) if self._leap.steps else now
+
+    def decline(self, request: Request, now: float) -> float | None:
+        """Free the room of a request whose KV has come for nobody: now, or when the step under way ends."""
+        if self._leap.steps:
+            self._given_up.append(request)
+            return self._leap.cut(now)
+        self._let_go(request)
+        return now
 
     def full_step(self) -> tuple[float, int]:
         """Return the seconds of a step filled up with one prompt beside the decodes, and its share of it."""

@@ -10,13 +10,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal
 
-from servesim.cost.step_time import StepTime
-from servesim.engine.continuous import Continuous
 from servesim.engine.continuous_engine import ContinuousEngine
 from servesim.engine.kv_cache import KvCache
-from servesim.engine.log import Log
-from servesim.engine.swap_space import SwapSpace
-from servesim.engine.token_draws import TokenDraws
+from servesim.engine.setup import Setup
 from servesim.workload.request import Request
 
 #: Which pool emits token 1: the decode replica recomputes the last prompt position, or prefill emits it.
@@ -33,17 +29,11 @@ class PrefillEngine(ContinuousEngine):
 
     def __init__(
         self,
-        replica: int,
-        scheduler: Continuous,
-        step_time: StepTime,
-        kv_blocks: int,
-        log: Log,
-        finished: Callable[[Request], None],
+        setup: Setup,
         first_token: FirstToken,
         handed_over: Callable[[Request], None],
-        swap: SwapSpace | None = None,
     ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, swap=swap)
+        super().__init__(setup)
         self._first_token = first_token
         self._handed_over = handed_over
 
@@ -92,21 +82,11 @@ class DecodeEngine(ContinuousEngine):
 
     _lands = True
 
-    def __init__(
-        self,
-        replica: int,
-        scheduler: Continuous,
-        step_time: StepTime,
-        kv_blocks: int,
-        log: Log,
-        finished: Callable[[Request], None],
-        reserved: Callable[[Request], None],
-        draws: TokenDraws | None = None,
-        swap: SwapSpace | None = None,
-    ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, draws, swap)
-        caches = scheduler.enable_prefix_caching
-        self.kv = KvCache(kv_blocks, scheduler.block_size, caches=caches, shares=False, swap=swap)
+    def __init__(self, setup: Setup, reserved: Callable[[Request], None]) -> None:
+        super().__init__(setup)
+        limits = setup.scheduler
+        caches = limits.enable_prefix_caching
+        self.kv = KvCache(setup.kv_blocks, limits.block_size, caches=caches, shares=False, swap=setup.swap)
         self.incoming: deque[Request] = deque()
         self.landed: deque[Request] = deque()
         self._reserved = reserved
@@ -138,14 +118,6 @@ class DecodeEngine(ContinuousEngine):
         elif request in self.running or request in self.waiting:
             return super().abort(request, now)
         return self._leap.cut(now) if self._leap.steps else now
-
-    def decline(self, request: Request, now: float) -> float | None:
-        """Free the room of a request that nobody waits for; return when the next boundary should be."""
-        if self._leap.steps:
-            self._given_up.append(request)
-            return self._leap.cut(now)
-        self._let_go(request)
-        return now
 
     def _let_go(self, request: Request) -> None:
         """Free the blocks of a request that runs, or the room of one that never has."""

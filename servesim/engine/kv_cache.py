@@ -51,8 +51,10 @@ class KvCache:
         Its last token is always computed, in a block of its own. Of one that shares nothing nobody else holds
         anything, so what it finds takes free blocks, too.
         """
-        if request.blocks or request.origin is not ANYWHERE:
-            return 0 if request.blocks else 1
+        if request.blocks:
+            return 0  # room has been reserved for it
+        if request.origin is not ANYWHERE:
+            return 1
         tokens = request.input_tokens + request.generated
         return -(-(tokens if tokens < budget else budget) // self.block_size)
 

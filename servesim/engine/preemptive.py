@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf
 
-from servesim.cost.step_time import StepTime
-from servesim.engine.continuous import Continuous
 from servesim.engine.continuous_engine import ContinuousEngine
-from servesim.engine.log import Log
 from servesim.engine.queue_order.order import Queue
 from servesim.engine.queue_order.priority import RunningByClass
-from servesim.engine.swap_space import SwapSpace
-from servesim.engine.token_draws import TokenDraws
+from servesim.engine.setup import Setup
 from servesim.workload.request import Request
 
 
@@ -25,18 +20,8 @@ class PreemptiveEngine(ContinuousEngine):
     out for better ones alone, so the best of a replica always go on.
     """
 
-    def __init__(
-        self,
-        replica: int,
-        scheduler: Continuous,
-        step_time: StepTime,
-        kv_blocks: int,
-        log: Log,
-        finished: Callable[[Request], None],
-        draws: TokenDraws | None = None,
-        swap: SwapSpace | None = None,
-    ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, draws, swap)
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
         self.running: RunningByClass
         #: the best class that has been thrown out before this step
         self._barred: float = inf

@@ -75,6 +75,11 @@ class PrefixCache:
         """Whether blocks with something in them that can be found are held by nobody."""
         return bool(self._queue)
 
+    @property
+    def queued(self) -> int:
+        """Blocks in the queue, those that somebody has taken since the last look included."""
+        return self.given - self._taken
+
     def find(self, request: Request, free_blocks: int) -> tuple[int, int]:
         """Return how many blocks of a request are in the cache, and how many of those nobody holds."""
         self.evict(free_blocks)
@@ -215,7 +220,7 @@ class PrefixCache:
 
     def evict(self, free_blocks: int) -> None:
         """Take from the head what has been taken since the last look: all but so many free blocks."""
-        surplus = self.given - self._taken - free_blocks
+        surplus = self.queued - free_blocks
         if surplus <= 0:
             return
         self._taken += surplus

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from servesim.engine.clock import StalledError
-from servesim.engine.continuous import Continuous
 from servesim.engine.kv_cache import KvCache
 from servesim.engine.queue_order.fair_queue import FairQueue
 from servesim.engine.queue_order.order import Queue
+from servesim.engine.setup import Setup
 from servesim.engine.speculative_decodes import SpeculativeDecodes
-from servesim.engine.swap_space import SwapSpace
-from servesim.engine.token_draws import TokenDraws
 from servesim.workload.request import Request
 
 
@@ -19,38 +17,25 @@ class Scheduling:
     Running requests are served first, each decode with its tokens and the one partly computed prompt with
     its next chunk; who does not find its blocks free costs another its place. Then waiting ones are admitted
     while slots, the token budget and blocks last. How long the step takes is the engine's matter.
-
-    Args:
-        replica: the global index of the replica.
-        scheduler: the limits of a step.
-        kv_blocks: KV blocks of the replica.
-        draws: how many tokens the decode steps of each request emit; None: one each.
-        swap: host memory for the KV of who is preempted; without it, that is recomputed.
     """
 
     #: whether requests also come in otherwise than through the queue
     _lands = False
 
-    def __init__(
-        self,
-        replica: int,
-        scheduler: Continuous,
-        kv_blocks: int,
-        draws: TokenDraws | None,
-        swap: SwapSpace | None,
-    ) -> None:
-        self.replica = replica
+    def __init__(self, setup: Setup) -> None:
+        scheduler = setup.scheduler
+        self.replica = setup.replica
         self.max_num_seqs = scheduler.max_num_seqs
         self.token_budget = scheduler.max_num_batched_tokens
         self.chunked = scheduler.enable_chunked_prefill
         caches = scheduler.enable_prefix_caching
-        self.kv = KvCache(kv_blocks, scheduler.block_size, caches=caches, swap=swap)
+        self.kv = KvCache(setup.kv_blocks, scheduler.block_size, caches=caches, swap=setup.swap)
         #: the running ones in order of admission; ``popitem`` takes out the one to be preempted
         self.waiting, self.running, self.decodes = scheduler.queue_order.start(scheduler.block_size)
         self._tenants = self.waiting if isinstance(self.waiting, FairQueue) else None
         self._queries = scheduler.queries
-        if draws is not None and scheduler.speculation is not None:
-            self.decodes = SpeculativeDecodes(scheduler.block_size, draws, scheduler.speculation.slots)
+        if setup.draws is not None and scheduler.speculation is not None:
+            self.decodes = SpeculativeDecodes(scheduler.block_size, setup.draws, scheduler.speculation.slots)
         #: the one running request whose prompt is only partly computed; always the last of `running`
         self.partial: Request | None = None
         #: the prompts of the step, each with the tokens of it

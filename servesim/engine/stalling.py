@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from math import nan
 
-from servesim.cost.step_time import StepTime
-from servesim.engine.continuous import Continuous
 from servesim.engine.continuous_engine import ContinuousEngine
-from servesim.engine.log import NOBODY, STALLED, Log, pack_gap
+from servesim.engine.log import NOBODY, STALLED, pack_gap
 from servesim.engine.queue_order.order import Queue
-from servesim.engine.swap_space import SwapSpace
+from servesim.engine.setup import Setup
 from servesim.workload.request import Request
 
 
@@ -29,20 +26,11 @@ class StallingEngine(ContinuousEngine):
     more than what it admits.
     """
 
-    def __init__(
-        self,
-        replica: int,
-        scheduler: Continuous,
-        step_time: StepTime,
-        kv_blocks: int,
-        log: Log,
-        finished: Callable[[Request], None],
-        swap: SwapSpace | None = None,
-    ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, swap=swap)
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
         # a step of decodes alone must not pass the token budget either
         self.max_num_seqs = min(self.max_num_seqs, self.token_budget)
-        self._one_batch = scheduler.prefill_policy == "decode_first"
+        self._one_batch = setup.scheduler.prefill_policy == "decode_first"
         self._closed = False
         #: when the decodes had their last step before the prompts under way; NaN: just now
         self._stalled_s = nan

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable
 
-from servesim.cost.step_time import StepTime
-from servesim.engine.continuous import Continuous
 from servesim.engine.continuous_engine import ContinuousEngine
-from servesim.engine.log import Log
 from servesim.engine.queue_order.order import Queue
-from servesim.engine.swap_space import SwapSpace
+from servesim.engine.setup import Setup
 from servesim.engine.tiers import Part, Tiers
-from servesim.engine.token_draws import TokenDraws
 from servesim.workload.request import Request
 
 
@@ -35,19 +31,12 @@ class TieredEngine(ContinuousEngine):
 
     def __init__(
         self,
-        replica: int,
-        scheduler: Continuous,
-        step_time: StepTime,
-        kv_blocks: int,
-        log: Log,
-        finished: Callable[[Request], None],
-        draws: TokenDraws | None,
-        swap: SwapSpace | None,
+        setup: Setup,
         tiers: Tiers,
         least_tokens: int,
         landing: Callable[[Request, float], None],
     ) -> None:
-        super().__init__(replica, scheduler, step_time, kv_blocks, log, finished, draws, swap)
+        super().__init__(setup)
         self.tiers = tiers
         #: who is being loaded, and whether anybody still waits for it
         self.loading: dict[Request, bool] = {}
@@ -70,7 +59,7 @@ class TieredEngine(ContinuousEngine):
         wanted = self.loading.pop(request)
         self.kv.name_loaded(request)
         if not wanted:
-            return self._give_back(request, now)
+            return self.decline(request, now)
         self.landed.append(request)
         if not self._leap.steps:
             return now
@@ -84,24 +73,16 @@ class TieredEngine(ContinuousEngine):
             return None
         if request in self.landed:
             self.landed.remove(request)
-            return self._give_back(request, now)
+            return self.decline(request, now)
         return super().abort(request, now)
-
-    def _give_back(self, request: Request, now: float) -> float | None:
-        """Free the blocks of a request that has been loaded in vain: now, or when the step under way ends."""
-        if self._leap.steps:
-            self._given_up.append(request)
-            return self._leap.cut(now)
-        self._let_go(request)
-        return now
 
     def _let_go(self, request: Request) -> None:
         """Free the blocks of a request that runs, or the room of one that never has."""
         if request in self.running:
             super()._let_go(request)
             return
-        self.kv.free += request.blocks - request.computed // self.kv.block_size
-        self.kv.leave(request, request.computed)
+        spare = request.blocks - request.computed // self.kv.block_size
+        self.kv.leave(request, request.computed, spare)
 
     def prompt_tokens_ahead(self) -> int:
         """Return the tokens to be computed before a request that is queued now, of those loaded, too."""

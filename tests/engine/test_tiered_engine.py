@@ -127,6 +127,8 @@ def test_who_hangs_up_gives_back_what_has_been_loaded(timeout_s: float, given_up
     before_s = max(now for now in held if now < 25.0)
     assert held[before_s] >= 4
     assert held[max(held)] == 0
+    engine.kv.evict()
+    assert engine.kv._prefixes.queued == engine.kv.free
     assert not engine.loading
     assert not engine.landed
     assert engine.cached_tokens_of(Request(9, 40.0, 16, 1, PROMPT), 40.0) == 12

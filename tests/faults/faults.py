@@ -113,7 +113,7 @@ FAULTS = (
     Fault(
         "blocks that others took are found again",
         CACHE,
-        "surplus = self.given - self._taken - free_blocks",
+        "surplus = self.queued - free_blocks",
         "surplus = 0",
     ),
     Fault(
