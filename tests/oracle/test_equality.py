@@ -6,13 +6,12 @@ from collections import Counter
 from random import Random
 
 import pytest
-from hypothesis import assume, given, settings, target
-from hypothesis import strategies as st
 
-from tests.oracle.cases import DRAWS, HANGING_UP, SHARING, SPECULATING, WITH_CLIENT, Case
+from tests.oracle.cases import DRAWS, HANGING_UP, SHARING, SPECULATING, WITH_CLIENT
 from tests.oracle.client import EARLY_S
 from tests.oracle.cluster import Run
-from tests.oracle.compare import assert_blocks_returned, assert_equal
+from tests.oracle.compare import assert_equal
+from tests.oracle.hold import assert_reached, hold_equal, hold_seeds_equal, look_for_a_difference
 from tests.oracle.leap import leap
 from tests.oracle.regimes import hanging_up_regimes, regimes, sharing_regimes
 
@@ -62,14 +61,9 @@ FLOORS = {
 """How often, at least, the fixed cases must reach each regime."""
 
 
-def hold_equal(case: Case) -> Run:
-    """Run both on a case and hold them equal, unless rounding decides between replicas."""
-    run = case.simulate()
-    if not run.ties:
-        got = leap(case)
-        assert_equal(got, run)
-        assert_blocks_returned(got, run, case.capacities)
-    return run
+def preemptions(run: Run) -> int:
+    """Count the preemptions of a run."""
+    return sum(job.preemptions for job in run.finished)
 
 
 @pytest.mark.parametrize("kind", DRAWS)
@@ -78,8 +72,7 @@ def test_fixed_cases_are_equal_and_reach_every_regime(kind: str) -> None:
     for seed in SEEDS:
         case = DRAWS[kind](Random(seed))
         reached += regimes(case, hold_equal(case))
-    missed = {name: reached[name] for name, floor in FLOORS[kind].items() if reached[name] < floor}
-    assert not missed, reached
+    assert_reached(reached, FLOORS[kind])
     assert reached["ties"] < len(SEEDS) / 4
 
 
@@ -100,15 +93,7 @@ def test_a_horizon_cuts_both_alike(kind: str) -> None:
 @pytest.mark.parametrize("kind", DRAWS)
 def test_random_cases(kind: str) -> None:
     """Hypothesis looks for a case in which they differ, and for many preemptions."""
-
-    @given(st.randoms(use_true_random=False).map(DRAWS[kind]))
-    @settings(max_examples=150)
-    def differ_nowhere(case: Case) -> None:
-        run = hold_equal(case)
-        target(float(sum(job.preemptions for job in run.finished)), label="preemptions")
-        assume(not run.ties)
-
-    differ_nowhere()
+    look_for_a_difference(DRAWS[kind], 150, "preemptions", preemptions)
 
 
 @pytest.mark.parametrize("kind", WITH_CLIENT)
@@ -144,62 +129,29 @@ def test_a_client_that_waits_for_answers_is_the_same_in_both(kind: str) -> None:
 @pytest.mark.parametrize("kind", WITH_CLIENT)
 def test_random_clients(kind: str) -> None:
     """Hypothesis looks for a case with a client in which they differ."""
-
-    @given(st.randoms(use_true_random=False).map(WITH_CLIENT[kind]))
-    @settings(max_examples=100)
-    def differ_nowhere(case: Case) -> None:
-        assume(not hold_equal(case).ties)
-
-    differ_nowhere()
+    look_for_a_difference(WITH_CLIENT[kind], 100)
 
 
 @pytest.mark.parametrize("kind", SHARING)
 def test_requests_that_share_blocks_are_the_same_in_both(kind: str) -> None:
     """System prompts, conversations and branching prompts; horizons in every third case."""
-    reached: Counter[str] = Counter()
-    for seed in range(150):
-        random = Random(seed)
-        case = SHARING[kind](random)
-        run = hold_equal(case)
-        if seed % 3 == 0 and run.steps:
-            horizon_s = random.choice(run.steps).start_s + random.choice((-1e-6, 3e-7, 1e-3))
-            cut = case.simulate(horizon_s)
-            if not cut.ties:
-                assert_equal(leap(case, horizon_s), cut)
-        reached += sharing_regimes(run)
+    reached = hold_seeds_equal(SHARING[kind], range(150), lambda case, run: sharing_regimes(run))
     floors = {"found of others": 1000, "found after a preemption": 50, "all but one token found": 10}
-    missed = {name: reached[name] for name, floor in floors.items() if reached[name] < floor}
-    assert not missed, reached
+    assert_reached(reached, floors)
 
 
 @pytest.mark.parametrize("kind", SHARING)
 def test_random_sharing(kind: str) -> None:
-    """Hypothesis looks for a case of shared blocks in which they differ."""
-
-    @given(st.randoms(use_true_random=False).map(SHARING[kind]))
-    @settings(max_examples=60)
-    def differ_nowhere(case: Case) -> None:
-        run = hold_equal(case)
-        target(float(sum(job.cached_tokens for job in run.finished)), label="cached tokens")
-        assume(not run.ties)
-
-    differ_nowhere()
+    """Hypothesis looks for a case of shared blocks in which they differ, and for many hits."""
+    look_for_a_difference(
+        SHARING[kind], 60, "cached tokens", lambda run: sum(job.cached_tokens for job in run.finished)
+    )
 
 
 @pytest.mark.parametrize("kind", SPECULATING)
 def test_speculative_decoding_is_the_same_in_both(kind: str) -> None:
     """Drafts of 1 to 9 tokens, right never or always, with and without slots behind; some horizons."""
-    reached: Counter[str] = Counter()
-    for seed in range(200):
-        random = Random(seed)
-        case = SPECULATING[kind](random)
-        run = hold_equal(case)
-        if seed % 3 == 0 and run.steps:
-            horizon_s = random.choice(run.steps).start_s + random.choice((-1e-6, 3e-7, 1e-3))
-            cut = case.simulate(horizon_s)
-            if not cut.ties:
-                assert_equal(leap(case, horizon_s), cut)
-        reached += regimes(case, run)
+    reached = hold_seeds_equal(SPECULATING[kind], range(200), regimes)
     floors = {
         "pieces of several tokens": 5000,
         "preemptions": 300,
@@ -209,23 +161,14 @@ def test_speculative_decoding_is_the_same_in_both(kind: str) -> None:
         "whole prompts only": 20,
         "9 tokens drafted": 20,
     }
-    missed = {name: reached[name] for name, floor in floors.items() if reached[name] < floor}
-    assert not missed, reached
+    assert_reached(reached, floors)
     assert reached["ties"] < 50
 
 
 @pytest.mark.parametrize("kind", SPECULATING)
 def test_random_speculation(kind: str) -> None:
     """Hypothesis looks for a case of speculative decoding in which they differ."""
-
-    @given(st.randoms(use_true_random=False).map(SPECULATING[kind]))
-    @settings(max_examples=60)
-    def differ_nowhere(case: Case) -> None:
-        run = hold_equal(case)
-        target(float(sum(job.preemptions for job in run.finished)), label="preemptions")
-        assume(not run.ties)
-
-    differ_nowhere()
+    look_for_a_difference(SPECULATING[kind], 60, "preemptions", preemptions)
 
 
 @pytest.mark.parametrize("kind", HANGING_UP)
@@ -240,8 +183,7 @@ def test_those_who_hang_up_are_the_same_to_both(kind: str) -> None:
     floors = {"waiting": 100, "prefilling": 100, "decoding": 100}
     if kind == "disaggregated":
         floors |= {"between the pools": 100}
-    missed = {name: reached[name] for name, floor in floors.items() if reached[name] < floor}
-    assert not missed, reached
+    assert_reached(reached, floors)
     assert reached["ties"] < 80, reached
 
 
