@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import logging
+import signal
 import socket
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from servesim.arguments import Arguments
@@ -52,14 +54,31 @@ def dashboard(arguments: Sequence[str]) -> int:
     from servesim.report.dashboard.whatif import WhatIfs
 
     loaded = load_folder(options.folder, _tell_left_out) if options.folder else {}
-    with _listening(options.host, options.port) as listening, suppress(KeyboardInterrupt):
+    with _listening(options.host, options.port) as listening, _interruption() as interrupted:
         whatifs, state = WhatIfs(), State()
         whatifs.ask(state.overrides(state.a))
         app = create_app(loaded, whatifs)
         host, port = listening.getsockname()[:2]
         print(f"http://{_address(host)}:{port}/ (Ctrl-C ends it)", flush=True)
-        _serve(app.server, listening)
+        _serve(app.server, listening, interrupted)
     return 0
+
+
+@contextmanager
+def _interruption() -> Iterator[Event]:
+    """Yield what Ctrl-C sets, however often it is pressed.
+
+    An exception would be lost where Python was just calling a finalizer: those have nobody to raise it to.
+    A process that ignores Ctrl-C, such as one in the background of a script, goes on ignoring it.
+    """
+    interrupted = Event()
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda number, frame: interrupted.set())
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _address(host: str) -> str:
@@ -90,17 +109,20 @@ def _listening(host: str, port: int) -> socket.socket:
         raise ConfigError([Problem(f"{host}:{port}", None, message)]) from error
 
 
-def _serve(application: Any, listening: socket.socket) -> None:
+def _serve(application: Any, listening: socket.socket, interrupted: Event) -> None:
     """Answer requests until Ctrl-C."""
     from werkzeug.serving import make_server
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     host, port = listening.getsockname()[:2]
     server = make_server(host, port, application, threaded=True, fd=listening.fileno())
-    try:
-        server.serve_forever()
-    finally:
-        server.server_close()
+
+    def end() -> None:
+        interrupted.wait()
+        server.shutdown()
+
+    Thread(target=end, daemon=True).start()
+    server.serve_forever()
 
 
 def _parser() -> argparse.ArgumentParser:

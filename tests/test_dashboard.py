@@ -1,9 +1,11 @@
 """The verb ``servesim dashboard``: what it needs, what it refuses, and how it ends."""
 
+import signal
 import socket
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Timer
 
 import pytest
 
@@ -74,6 +76,37 @@ def test_it_listens_on_this_machine_alone_and_ends_with_ctrl_c() -> None:
 def test_it_ends_with_ctrl_c_while_nobody_has_asked_for_anything() -> None:
     with served():
         pass
+
+
+class _Finalized:
+    """What presses Ctrl-C as it is deleted, where Python drops exceptions."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+@needs_dash
+def test_it_ends_with_ctrl_c_though_python_is_just_deleting_something(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pressed_again = Event()
+
+    def press_again() -> None:
+        pressed_again.set()
+        signal.raise_signal(signal.SIGINT)
+
+    def print_and_delete(*said: str, flush: bool) -> None:
+        _Finalized()
+        later.start()
+
+    later = Timer(10.0, press_again)
+    monkeypatch.setattr(dashboard, "print", print_and_delete, raising=False)
+    before = signal.getsignal(signal.SIGINT)
+    assert main(["dashboard", "--port", "0"]) == 0
+    later.cancel()
+    assert not pressed_again.is_set()
+    assert capsys.readouterr().err == ""
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_no_host_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
