@@ -10,7 +10,8 @@ import pandas as pd
 
 from servesim.check import ConfigError, listed
 from servesim.config.saved import saved_deployments
-from servesim.report.page import Chart, Page, Section
+from servesim.report.content import Chart, Section
+from servesim.report.page import Page
 from servesim.report.roofline import roofline, roofs_in_words
 from servesim.report.run import ends, latency, load, parts, steps
 from servesim.report.run.bins import BINS

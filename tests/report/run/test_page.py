@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from servesim import load, run
-from servesim.report.page import Chart
+from servesim.report.content import Chart
 from servesim.report.run.latency import cdf
 from servesim.report.run.load import load_over_time
 from servesim.report.run.page import run_page, write_page
