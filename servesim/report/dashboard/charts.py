@@ -27,7 +27,7 @@ from servesim.report.metrics import (
     TTFT_P99,
     Metric,
 )
-from servesim.report.run.latency import Latency, cdf
+from servesim.report.run.latency import Latency, cdf_line
 from servesim.report.scale import Scale
 from servesim.report.theme import NEUTRAL, Mode, blank, colour, template
 from servesim.results.statistics import PERCENTILES
@@ -73,15 +73,8 @@ def distributions(times: Mapping[str, pd.DataFrame], latency: Latency, limit_s: 
         legend=_INSIDE["left"],
     )
     for number, (letter, values) in enumerate(known.items()):
-        x, y = cdf(values)
-        figure.add_scatter(
-            x=latency.scale * x,
-            y=y,
-            mode="lines",
-            name=letter,
-            line={"color": colour(number), "width": 2.5, "shape": "hv", "dash": _DASHES[number]},
-            hovertemplate=f"%{{y:.1%}} take at most %{{x:,.4r}} {latency.unit}<extra></extra>",
-        )
+        line = {"color": colour(number), "width": 2.5, "dash": _DASHES[number]}
+        figure.add_scatter(**cdf_line(values, latency, line), name=letter)
     if limit_s is not None:
         figure.add_vline(x=latency.scale * limit_s, line={"color": NEUTRAL, "width": 1.5, "dash": "dashdot"})
     return figure

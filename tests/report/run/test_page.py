@@ -34,6 +34,14 @@ def test_a_browser_draws_it(kind: str, tmp_path: Path, open_page: Open) -> None:
     open_page(path, "dark" if kind == "static" else "light").check()
 
 
+def test_a_run_of_several_tenants_shows_what_each_got() -> None:
+    given = made("continuous")
+    page = run_page(Run(given.summary, given.requests.assign(tenant=range(len(given.requests))), given.steps))
+    assert "Tenants and classes" in [section.title for section in page.sections]
+    assert "Latency by tenant" in page.html()
+    assert "Tenants and classes" not in run_page(given).html()
+
+
 def test_a_run_that_served_nothing_has_its_figures() -> None:
     page = run_page(made("nothing_served"))
     assert [section.title for section in page.sections] == ["Figures"]
