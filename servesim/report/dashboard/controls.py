@@ -32,32 +32,32 @@ class Control:
     words: Mapping[str, str] = field(default_factory=dict)
     kind: type = str
 
-    def component(self, name: str, value: Value, hidden: bool) -> html.Div:
+    def component(self, name: str, value: Value, own: Value, hidden: bool) -> html.Div:
         """Return the control under its label."""
         parts: list[Any] = [html.Label(self.label, htmlFor=name)]
-        parts.append(self._menu(name, value) if self.options else self._number(name, value))
+        parts.append((self._menu if self.options else self._number)(name, value, own))
         style = "control half" if self.half else "control"
         return html.Div(parts, className=style, id=f"{name}{WHOLE}", hidden=hidden)
 
-    def _menu(self, name: str, value: Value) -> dcc.Dropdown:
+    def _menu(self, name: str, value: Value, own: Value) -> dcc.Dropdown:
         return dcc.Dropdown(
             id=name,
-            options=self.offered(value, None),
+            options=self.offered(value, own),
             value=in_control(value),
             clearable=False,
             searchable=False,
         )
 
-    def _number(self, name: str, value: Value) -> html.Div:
+    def _number(self, name: str, value: Value, own: Value) -> html.Div:
         number = dcc.Input(
             id=name,
             type="text" if self.empty else "number",  # of the two, only text can be cleared
             value=in_control(value),
             debounce=0.3,
             step="any",
-            placeholder=self.stands_at(None),
+            placeholder=self.stands_at(own),
         )
-        return html.Div([number, *self._slider(name, value)], className="number")
+        return html.Div([number, *self._slider(name, own if value is None else value)], className="number")
 
     def _slider(self, name: str, value: Value) -> list[dcc.Slider]:
         if self.ends is None:

@@ -94,6 +94,24 @@ def _known(value: Any, own: Any) -> Any:
     return own if value is None else value
 
 
+def changed(
+    before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Return how controls stand, of which the browser need not be told what has not changed.
+
+    It takes the browser seconds to take in hundreds of things, though all of them are what they were.
+    """
+    return {
+        what: {name: no_update if _same(each, before[what].get(name)) else each for name, each in of.items()}
+        for what, of in now.items()
+    }
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Tell whether two values are the same in a control, which may hold a number as text."""
+    return bool(one == other) or (str(one) == str(other) and one is not None)
+
+
 def connect_controls(app: dash.Dash, loaded: Mapping[str, Loaded]) -> None:
     """Connect all controls and the URL with the state and with each other."""
     ids = [*KINDS, *map(slider_of, SLIDERS)]
@@ -117,14 +135,23 @@ def connect_controls(app: dash.Dash, loaded: Mapping[str, Loaded]) -> None:
             "compare": Input("compare", "value"),
             "values": {name: Input(name, "value") for name in ids},
             "side": Given("side", "value"),
+            "before": Given("state", "data"),
         },
     )
-    def move(search: str | None, compare: list[str], values: dict[str, Any], side: str) -> dict[str, Any]:
+    def move(
+        search: str | None,
+        compare: list[str],
+        values: dict[str, Any],
+        side: str,
+        before: dict[str, Any] | None,
+    ) -> dict[str, Any]:
         said = moved(loaded, search, values, bool(compare))
         if said is None:
             raise PreventUpdate
         state, _ = State.read(said["query"])
-        shown = standing(state, list(loaded))
+        last = State.read(before["query"])[0] if before else State()
+        now = standing(state, list(loaded))
+        shown = changed(standing(last, list(loaded)) | {"values": values}, now)
         by_url = ctx.triggered_id in (None, "url")
         if ctx.triggered_id in map(slider_of, SLIDERS):
             shown["values"][ctx.triggered_id] = no_update
@@ -138,5 +165,5 @@ def connect_controls(app: dash.Dash, loaded: Mapping[str, Loaded]) -> None:
             "compare": ["on"] if state.b else [],
             "side": side,
             **shown,
-            "open": {group: bool(shown["marks"][group]) if by_url else no_update for group in GROUPS},
+            "open": {group: True if by_url and now["marks"][group] else no_update for group in GROUPS},
         }

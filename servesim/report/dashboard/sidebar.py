@@ -132,8 +132,10 @@ def _folded(group: Group, before: str) -> html.Details:
 
 def _row(names: Sequence[str], before: str = "") -> list[html.Div]:
     start = State(b=Setup())
-    values = start.values()
     return [
-        CONTROLS[name].component(before + name, values[before + name], hidden=not start.shows(before + name))
+        CONTROLS[name].component(
+            before + name, getattr(part, name), part.own(name), hidden=not start.shows(before + name)
+        )
         for name in names
+        for part, _ in [start.part(before + name)]
     ]
