@@ -32,12 +32,12 @@ class Control:
     words: Mapping[str, str] = field(default_factory=dict)
     kind: type = str
 
-    def component(self, name: str, value: Value, own: Value, hidden: bool) -> html.Div:
-        """Return the control under its label."""
+    def component(self, name: str, value: Value, own: Value, keys: Sequence[str], hidden: bool) -> html.Div:
+        """Return the control under its label, which tells the keys that it sets."""
         parts: list[Any] = [html.Label(self.label, htmlFor=name)]
         parts.append((self._menu if self.options else self._number)(name, value, own))
         style = "control half" if self.half else "control"
-        return html.Div(parts, className=style, id=f"{name}{WHOLE}", hidden=hidden)
+        return html.Div(parts, className=style, id=f"{name}{WHOLE}", title=" ".join(keys), hidden=hidden)
 
     def _menu(self, name: str, value: Value, own: Value) -> dcc.Dropdown:
         return dcc.Dropdown(

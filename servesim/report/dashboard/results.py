@@ -34,7 +34,7 @@ def results(answers: Mapping[str, Answer], state: State, mode: Mode) -> list[Any
         problem_list(problems, letter if len(answers) > 1 else "") for letter, problems in failed.items()
     ]
     if known:
-        parts.append(tiles(known))
+        parts += tiles(known)
         parts += _remarks(known)
         parts += _latencies(known, state, mode)
     return parts

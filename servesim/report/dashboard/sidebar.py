@@ -134,7 +134,11 @@ def _row(names: Sequence[str], before: str = "") -> list[html.Div]:
     start = State(b=Setup())
     return [
         CONTROLS[name].component(
-            before + name, getattr(part, name), part.own(name), hidden=not start.shows(before + name)
+            before + name,
+            getattr(part, name),
+            part.own(name),
+            part.keys(name),
+            hidden=not start.shows(before + name),
         )
         for name in names
         for part, _ in [start.part(before + name)]

@@ -133,11 +133,13 @@ TILES = (
 )
 
 
-def tiles(known: Mapping[str, Answer]) -> html.Div:
-    """Return the figures of answers, those of features where any configuration has them."""
+def tiles(known: Mapping[str, Answer]) -> Iterator[html.Div]:
+    """Yield the figures of answers, and those of features where any configuration has them."""
     figures = {letter: figures_of(answer) for letter, answer in known.items()}
-    shown = [tile for tile in TILES if any(map(tile.applies, figures.values()))]
-    return html.Div([_drawn(tile, figures) for tile in shown], className="tiles", id="tiles")
+    yield html.Div([_drawn(each, figures) for each in TILES if not each.where], className="tiles", id="tiles")
+    features = [each for each in TILES if each.where and any(map(each.applies, figures.values()))]
+    if features:
+        yield html.Div([_drawn(each, figures) for each in features], className="tiles more")
 
 
 def figures_of(answer: Answer) -> dict[str, Any]:

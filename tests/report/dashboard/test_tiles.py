@@ -43,7 +43,7 @@ def answer(kind: str) -> Answer:
 
 def shown(**answers: Answer) -> dict[str, Any]:
     """Return the tiles that are drawn, by their titles."""
-    return {tile.children[0].children: tile for tile in tiles(answers).children}
+    return {tile.children[0].children: tile for row in tiles(answers) for tile in row.children}
 
 
 ALWAYS = [tile.title for tile in TILES if not tile.where]
