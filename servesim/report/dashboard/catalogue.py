@@ -9,6 +9,7 @@ from servesim.check import field_types
 from servesim.config.groups import Groups
 from servesim.cost.model import Model
 from servesim.engine.continuous import Continuous
+from servesim.engine.queue_order.keyed import ShortestFirst
 from servesim.report.dashboard.controls import SLIDER, Control
 from servesim.report.dashboard.state import KINDS, B
 
@@ -52,6 +53,7 @@ def _engine() -> dict[str, Control]:
         "batch_wait": Control("Wait for it (s)", empty="own"),
         "order": Control("Queue order", _of("scheduler/queue_order"), half=False),
         "preempt": Control("Throws others out", ("false", "true"), words=_ON),
+        "by": Control("Shortest by", _words(ShortestFirst, "by"), empty="own"),
         "policy": Control("Prefill policy", _words(Continuous, "prefill_policy")),
         "prefix": Control("Prefix caching", ("true", "false"), words=_ON),
         "speculation": Control("Drafts by", _of("scheduler/speculation"), half=False),

@@ -99,12 +99,12 @@ class Control:
         number = float(value) if isinstance(value, (int, float)) else low
         return log10(min(max(number, low), high))
 
+    def slid(self, place: float) -> float:
+        """Return the value where its slider stands: three digits of it, whole where it has to be."""
+        value = float(f"{10.0**place:.3g}")
+        return round(value) if self.kind is int else value
+
 
 def in_control(value: Value) -> Value:
     """Return a value as its control holds it: no value is no text, in menus, too."""
     return "" if value is None else value
-
-
-def slid(place: float) -> float:
-    """Return the value where a slider stands: three digits of it."""
-    return float(f"{10.0**place:.3g}")

@@ -69,15 +69,24 @@ class Demand(Part):
         """The control that says how much is asked; None where the arrivals have no such figure."""
         return next((name for name in ("rate", "concurrency") if self.shows(name)), None)
 
+    @property
+    def talks(self) -> bool:
+        """Whether requests are turns of conversations."""
+        return settings("workload", self.workload).get("kind") == "sessions"
+
     def shows(self, name: str) -> bool:
-        """Tell whether a control is seen: whether the options have it, and some tenants pay."""
+        """Tell whether a control is seen: whether the options have it, and what it speaks of is there.
+
+        Users and conversations limit by themselves how many requests are unanswered.
+        """
+        if name == "outstanding" and (self.talks or self.shows("concurrency")):
+            return False
         return super().shows(name) and (self.paid is not None or name not in _OF_TENANTS)
 
     def own(self, name: str) -> Any:
         """Return what a control without a value stands at: of requests, what ends the sending."""
         if name == "requests":
-            is_chat = settings("workload", self.workload).get("kind") == "sessions"
-            return sessions.DEFAULT_REQUESTS if is_chat else synthetic.DEFAULT_REQUESTS
+            return sessions.DEFAULT_REQUESTS if self.talks else synthetic.DEFAULT_REQUESTS
         return super().own(name)
 
     def overrides(self) -> Iterator[str]:

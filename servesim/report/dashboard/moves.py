@@ -18,7 +18,7 @@ from servesim.report.dashboard.catalogue import (
     control_of,
     slider_of,
 )
-from servesim.report.dashboard.controls import SLIDER, WHOLE, in_control, slid
+from servesim.report.dashboard.controls import SLIDER, WHOLE, in_control
 from servesim.report.dashboard.limits import objective
 from servesim.report.dashboard.loaded import Loaded
 from servesim.report.dashboard.sidebar import GROUPS, mark_of, told, viewed
@@ -65,7 +65,8 @@ def after(
     """Return the values of the controls after one of them was moved, with what follows from it."""
     given = {name: value for name, value in values.items() if name in KINDS}
     if trigger.endswith(SLIDER):
-        given[trigger.removesuffix(SLIDER)] = slid(values[trigger])
+        name = trigger.removesuffix(SLIDER)
+        given[name] = control_of(name).slid(values[trigger])
     if trigger == "compare" and compare:
         given = {name: value for name, value in given.items() if not name.startswith(B)}
     if trigger == "sweep" and given["sweep"]:

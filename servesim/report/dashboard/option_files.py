@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
-from servesim.config.groups import conf_dir
+from servesim.config.groups import Groups, conf_dir
 from servesim.config.yaml_files import read
 
 #: A group of options, and the one that is chosen of it.
 Option = tuple[str, str]
 
 
-@cache
+@lru_cache(maxsize=512)
 def settings(group: str, option: str) -> Mapping[str, Any]:
     """Return the values that an option sets, by their keys from where it stands; none where there is none.
 
-    Options of groups inside it are named by their places: ``arrivals`` of a workload is ``poisson``.
+    Options of groups inside it are named by their places: ``arrivals`` of a workload is ``poisson``. A name
+    comes from a URL, which is anybody's: only names of options are files that are read.
     """
-    file = read(conf_dir() / group / f"{option}.yaml")
+    known = Groups([conf_dir()])
+    file = read(conf_dir() / group / f"{option}.yaml") if option in known.options(group) else None
     if file is None:
         return {}
     found: dict[str, Any] = {}

@@ -33,6 +33,7 @@ class Setup(Part):
     batch_wait: Value = control(float, None, "scheduler.batch_timeout_s")
     order: str = control(str, "fcfs", "scheduler/queue_order")
     preempt: str = control(str, "false", "scheduler.queue_order.preempt")
+    by: str | None = control(str, None, "scheduler.queue_order.by")
     policy: str = control(str, "stall_free", "scheduler.prefill_policy")
     speculation: str = control(str, "none", "scheduler/speculation")
     draft: str | None = control(str, None, "scheduler.speculation.model")

@@ -26,7 +26,7 @@ OF_SETUP = (
     Group(
         "engine",
         "Engine",
-        ("seqs", "tokens", "batch", "batch_wait", "order", "preempt", "policy", "prefix"),
+        ("seqs", "tokens", "batch", "batch_wait", "order", "preempt", "by", "policy", "prefix"),
     ),
     Group("guess", "Speculation", ("speculation", "draft", "drafted", "acceptance")),
     Group("memory", "KV memory", ("blocks", "preemption", "swap", "offload", "host", "store")),

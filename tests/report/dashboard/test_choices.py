@@ -90,9 +90,39 @@ def test_two_options_that_do_not_go_together_are_named(scheduler: str) -> None:
     assert (refused > 0) == (scheduler != "static")
 
 
-@pytest.mark.parametrize(
-    "name", ["draft", "seqs", "blocks", "store", "ahead", "predicted", "paid", "timeout"]
+#: What has to be chosen for all controls to be there, each in one of them.
+SHOWING: tuple[dict[str, Value], ...] = (
+    {},
+    {"scheduler": "static"},
+    {"scheduler": "disaggregated", "arrivals": "gamma"},
+    {"speculation": "draft_model", "offload": "host_and_store", "preemption": "swap", "router": "kv_aware"},
+    {"admission": "queue_limit", "workload": "sessions", "paid": 0.5, "lengths": "fixed"},
+    {"admission": "ttft_slo", "workload": "agentic"},
 )
+NUMBERS = [name for name, control in CONTROLS.items() if not control.options and name != "sweep_price"]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_number_sets_a_key_that_is_there(name: str) -> None:
+    states = [state for given in SHOWING if (state := chosen(State(), **given)).shows(name)]
+    assert states
+    for state in states:
+        part, short = state.part(name)
+        start, own = getattr(part, short), part.own(short)
+        known = (own, start, 10_000 if CONTROLS[name].kind is int else 0.5)
+        value = next(each for each in known if each is not None)
+        told = chosen(state, **{name: value})
+        assert said(told) == []
+        changes = value != getattr(type(part)(), short)
+        assert changes == any(
+            f"{key}=" in text for text in told.overrides(told.a) for key in part.keys(short)
+        )
+
+
+BOUNDED = ("draft", "seqs", "blocks", "store", "ahead", "predicted", "paid", "timeout", "turns")
+
+
+@pytest.mark.parametrize("name", BOUNDED)
 def test_what_is_out_of_bounds_is_named(name: str) -> None:
     start = chosen(
         State(),

@@ -39,6 +39,7 @@ def test_the_values_of_every_option_are_those_that_hydra_composes(group: str) ->
 def test_an_option_that_is_not_there_says_nothing() -> None:
     assert settings("router", "bogus") == {}
     assert settings("bogus", "router") == {}
+    assert settings("router", "../slo/interactive") == {}, "a URL reads no other files"
 
 
 CHOSEN = Chosen(
