@@ -32,18 +32,25 @@ class Dashboard:
         self._whatifs = whatifs
         self._latest: dict[str, Any] = {}  # what each open page waits for
 
-    def shown(self, said: Mapping[str, Any], mode: Any) -> tuple[list[Any], list[Any], str]:
-        """Return the results, the folded summaries, and the command of a state."""
+    def shown(self, said: Mapping[str, Any], mode: Any) -> tuple[list[Any], list[Any], str, list[str]]:
+        """Return the results, the folded summaries and the command of a state, and the controls to mend."""
         state, _ = states.State.read(said["query"])
         text = "" if state.view.sweep else "\n".join(state.commands())
         if said["problems"]:
-            return [problem_list([Problem(*each) for each in said["problems"]])], [], text
+            found = [Problem(*each) for each in said["problems"]]
+            return [problem_list(found)], [], text, [each.path for each in found]
         if state.view.sweep:
-            return self._sweep(state, mode), [], ""
+            return self._sweep(state, mode), [], "", []
         answers = {
             letter: self._whatifs.ask(state.overrides(setup)) for letter, setup in state.setups.items()
         }
-        return results(answers, state, mode), summaries(answers), text
+        wrong = [
+            name
+            for letter, answer in answers.items()
+            for problem in answer.problems
+            for name in state.to_blame(problem, letter)
+        ]
+        return results(answers, state, mode), summaries(answers), text, wrong
 
     def curves(self, ran: Mapping[str, Any], mode: Any, client: str) -> list[Any] | None:
         """Return the charts over the load; None when the page waits for another state by now."""
@@ -106,7 +113,8 @@ def _connect_results(app: dash.Dash, dashboard: Dashboard) -> None:
         recoloured = ctx.triggered_id == "mode" and said is not None and drawn == said["query"]
         if said is None or mode is None or recoloured:  # what is drawn, the browser recolours by itself
             raise PreventUpdate
-        return *dashboard.shown(said, mode), said | {"mode": mode}
+        *parts, wrong = dashboard.shown(said, mode)
+        return *parts, said | {"mode": mode, "wrong": wrong}
 
     @app.callback(
         Output("curves", "children"), Output("drawn", "data"), Input("ran", "data"), State("visitor", "data")

@@ -82,6 +82,19 @@ class State:
         part, own = self.part(name)
         return part.shows(own) and (self.b is not None or not name.startswith(B))
 
+    def to_blame(self, problem: Problem, letter: str) -> list[str]:
+        """Return the controls that a problem of a configuration is of: those whose key is nearest to it."""
+        before = B if letter == "B" else ""
+        own = [before + name for name in vars(self.a)]
+        near = {
+            name: len(key)
+            for name in (*own, *vars(self.demand))
+            for part, short in [self.part(name)]
+            for key in part.keys(short)
+            if self.shows(name) and f"{problem.path}.".startswith(f"{key.replace('/', '.')}.")
+        }
+        return [name for name, length in near.items() if length == max(near.values())]
+
     def query(self) -> str:
         """Return the state as the query string of a URL, with its question mark; empty at the start."""
         said = [change for part in (self.a, self.demand, self.view) for change in part.changes()]

@@ -204,6 +204,7 @@ def test_every_problem_of_a_state_is_listed(opened: Callable[..., Page]) -> None
     assert "rate = 'fast': must be a number" in said
     page.open("?gpu=bogus&tp=3&lengths=reasoning", ready=".problems")
     assert "gpu = 'bogus': there is no such option" in page.page.locator(".problems").inner_text()
+    page.page.wait_for_selector("#gpu-control.wrong")
     assert [page.value(name) for name in ("gpu", "tp", "lengths")] == ["bogus", "3", "reasoning"]
     assert "gpu=bogus cluster.tensor_parallel_size=3" in page.page.locator("#command").inner_text()
     page.check()
@@ -279,6 +280,8 @@ def test_a_group_unfolds_and_what_is_chosen_there_is_simulated(opened: Callable[
     assert page.page.locator("#acceptance").get_attribute("placeholder") == "0.4"
     drafts = summary(*said, "workload.requests=60")["speculation"]
     assert page.tile("Tokens per step")[0] == number(drafts["mean_accepted_length"])
+    page.type("acceptance", 2)
+    page.page.wait_for_selector("#acceptance-control.wrong")
     page.type("acceptance", 0.9)
     page.until(f"servesim {' '.join(said)} scheduler.speculation.acceptance=0.9 workload.requests=60")
     assert float(page.tile("Tokens per step")[0]) > drafts["mean_accepted_length"]

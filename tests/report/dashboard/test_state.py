@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servesim import load
+from servesim.check import Problem
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.config.groups import Groups
 from servesim.report.dashboard.control import kinds, written
@@ -179,6 +180,27 @@ def test_links_to_earlier_dashboards_say_what_they_said(query: str, said: str) -
     assert said in f"{state.commands()[0]} "
     assert "workload" not in state.commands()[0] or "lengths=" in query
     load(*state.overrides(state.a))
+
+
+@pytest.mark.parametrize(
+    ("path", "letter", "names"),
+    [
+        ("scheduler.prefill_policy", "A", ["policy"]),
+        ("scheduler.offload", "A", ["offload"]),
+        ("scheduler.offload.host.capacity", "A", ["host"]),
+        ("scheduler.offload.host.capacity", "B", ["b-offload"]),
+        ("scheduler.block_size", "B", ["b-scheduler"]),
+        ("workload.arrivals.rate_rps", "B", ["rate"]),
+        ("workload.tenants.paid.share", "A", ["paid"]),
+        ("cluster", "A", []),
+        ("", "A", []),
+    ],
+)
+def test_a_problem_is_that_of_the_control_whose_key_is_nearest(
+    path: str, letter: str, names: list[str]
+) -> None:
+    state, _ = State.read("?offload=host&compare=1&b-offload=none")
+    assert state.to_blame(Problem(path, None, "is wrong"), letter) == names
 
 
 def test_configuration_b_is_as_a_unless_it_says_otherwise() -> None:

@@ -23,6 +23,15 @@ window.dash_clientside.servesim = {
     return classes.join(" ");
   },
 
+  /* The controls that have to be mended are marked, and the groups that they are in unfold. */
+  wrong(ran) {
+    for (const control of document.querySelectorAll("#sidebar .control")) {
+      const wrong = Boolean(ran?.wrong.includes(control.id.replace(/-control$/, "")));
+      control.classList.toggle("wrong", wrong);
+      if (wrong && control.closest("details")) control.closest("details").open = true;
+    }
+  },
+
   async copy(clicks, command) {
     if (window.dash_clientside.callback_context.triggered_id !== "copy") return "Copy the command";
     await navigator.clipboard.writeText(command);
