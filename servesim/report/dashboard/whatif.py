@@ -30,7 +30,7 @@ MOST_REQUESTS, MOST_TOKENS, MOST_S = 10_000, 3e7, 10.0
 #: Answers that are kept, each with 40 bytes per request.
 _KEPT = 128
 
-TIMES = ["ttft_s", "tpot_s", "e2e_s", "tenant", "priority"]
+_COLUMNS = ["ttft_s", "tpot_s", "e2e_s", "tenant", "priority"]
 
 Overrides = tuple[str, ...]
 
@@ -89,7 +89,7 @@ class WhatIfs:
             return Answer(overrides, problems=error.problems)
         except StalledError as error:
             return Answer(overrides, problems=(Problem("", None, str(error)),))
-        return Answer(overrides, result.summary, result.requests[TIMES])
+        return Answer(overrides, result.summary, result.requests[_COLUMNS])
 
     def _run(self, scenario: Scenario) -> Result:
         """Run a scenario that is small enough to wait for.
