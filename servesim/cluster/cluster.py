@@ -225,7 +225,8 @@ class PooledCluster(Cluster):
         return (self._group,)
 
     def _route(self, request: Request) -> None:
-        request.replica = self._enter(self._group, request)
+        enter = self._enter
+        request.replica = enter(self._group, request)
 
     def _abort(self, request: Request) -> None:
         self._group.abort(request, request.replica)

@@ -57,7 +57,8 @@ class Group(Generic[E]):
 
     def _count(self, request: Request) -> int:
         """Let the router pick a replica, and count the request there."""
-        index = self._pick(request)
+        pick = self._pick
+        index = pick(request)
         if type(index) is not int:
             index = self._whole(index)
         if index not in self._places:

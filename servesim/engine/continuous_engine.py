@@ -173,13 +173,13 @@ class ContinuousEngine(Scheduling):
 
     def _settle(self, now: float) -> None:
         """Let the steps under way have their effect: blocks taken, tokens emitted, requests finished."""
-        leap, decodes, kv, row = self._leap, self.decodes, self.kv, self._row
+        leap, decodes, kv, row, log = self._leap, self.decodes, self.kv, self._row, self._log_step
         steps = leap.steps
         if steps > 1:
             kv.free -= decodes.blocks_after(steps - 1)
             row[STEPS] = steps
             row[KV_BLOCKS_LAST] = kv.blocks - kv.free
-        self._log_step(pack_step(*row))
+        log(pack_step(*row))
         leap.steps = 0
         if row[DECODES]:
             self._futile = 0
@@ -226,4 +226,5 @@ class ContinuousEngine(Scheduling):
         del self.running[request]
         request.finished_s = now
         request.generated = request.output_tokens
-        self._finished(request)
+        tell = self._finished
+        tell(request)

@@ -78,7 +78,9 @@ class Leap:
         The quadratic's root is only a first guess: rounding may put it one off, so it is corrected both
         ways with the very formula that plans the end.
         """
-        elapsed, slope = max(time_s - self.start_s, 0.0), self.increment_s
+        elapsed, slope = time_s - self.start_s, self.increment_s
+        if elapsed <= 0:
+            return 1
         if slope > 0:
             half = self.first_s - slope * 0.5
             guess = (sqrt(half * half + 2 * slope * elapsed) - half) / slope
