@@ -158,6 +158,11 @@ class Scenario:
             told = replace(self, calibration=used)
         return {"version": __version__, **plain(told)}
 
+    @property
+    def shares_prefixes(self) -> bool:
+        """Whether what one request leaves in a cache may be found by another: a retry is a request, too."""
+        return self.workload.shares_prefixes or self.client.max_retries > 0
+
     def deployments(self) -> list[Deployment]:
         """Return the pools as deployed; the scenario must be free of problems."""
         found, first_replica = [], 0

@@ -126,7 +126,7 @@ def _simulate(clock: Clock, client: Client, cluster: Cluster | Patience, horizon
 def _cluster(
     scenario: Scenario, pools: Sequence[Deployment], clock: Clock, streams: Streams, records: Records
 ) -> Cluster:
-    scheduler, shape, shares = scenario.scheduler, scenario.cluster, scenario.workload.shares_prefixes
+    scheduler, shape, shares = scenario.scheduler, scenario.cluster, scenario.shares_prefixes
     if isinstance(scheduler, Disaggregated) and isinstance(shape, PrefillDecode):
         prefill, decode = pools
         links = Links.between(clock, prefill, decode, shape.transfer, shape.one_node(scenario.gpu))

@@ -158,7 +158,8 @@ class Run:
         self.clock, self.log = Clock(), Log()
         self.seen: dict[Request, None] = {}
         shares = any(origin.prefix or origin.stream is not None for origin in service.origins)
-        self.cluster = self._cluster(shares or service.looks_for_others or isinstance(traffic, Sessions))
+        looks = service.looks_for_others or isinstance(traffic, Sessions) or service.client.max_retries > 0
+        self.cluster = self._cluster(shares or looks)
         if service.admission is not None:
             self.cluster.admit_by(service.admission, None)
         self.server = self._server()

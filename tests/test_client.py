@@ -264,3 +264,10 @@ def test_retries_still_to_come_at_the_horizon_are_counted() -> None:
 def test_a_limit_that_none_can_meet_or_that_is_not_given_is_refused() -> None:
     wrong = refused("client.timeout_s=0.1", "client.api_time_s=0.1", "admission=ttft_slo", "slo.ttft_s=null")
     assert {path for path, _ in wrong} == {"client.timeout_s", "admission.ttft_s"}
+
+
+def test_a_retry_finds_what_its_prompt_has_left_in_the_cache() -> None:
+    result = run(*OVERLOADED, "client.timeout_s=2", "client.max_retries=1")
+    attempts = result.requests.set_index("attempt")
+    assert (attempts.loc[0].cached_tokens == 0).all()
+    assert attempts.loc[1].cached_tokens.sum() > 0
