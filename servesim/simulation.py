@@ -157,7 +157,8 @@ def _client(
         return Conversations(clock, scenario.workload, streams, cluster, pause, longest, api_time_s)
     if users := scenario.workload.users:
         duration_s, thoughts_s = scenario.workload.duration_s, users.thoughts_s(streams.stream("think times"))
-        return ClosedLoop(clock, batches, cluster, pause, users, thoughts_s, duration_s, api_time_s)
+        start, counted = (clock, batches, cluster, pause), scenario.workload.counted
+        return ClosedLoop(*start, users, thoughts_s, duration_s, api_time_s, counted)
     if limit is not None:
         return Semaphore(clock, batches, cluster, pause, limit, api_time_s)
     return OpenLoop(clock, batches, cluster, pause, api_time_s)

@@ -181,7 +181,7 @@ class Run:
     ) -> OpenLoop | Semaphore | ClosedLoop | Conversations:
         streams, sending = Streams(self.service.seed), self.service.client
         if isinstance(traffic, Sessions):
-            start = self.clock, traffic, streams, self.cluster, _go_on, self.cluster.max_model_len
+            start = self.clock, traffic, streams, self.server, _go_on, self.cluster.max_model_len
             return Conversations(*start, sending.api_time_s)
         synthetic = isinstance(traffic, Synthetic)
         batches = traffic.batches(streams) if synthetic else _batches(traffic, self.service.origins)
@@ -189,7 +189,8 @@ class Run:
         users = traffic.arrivals if synthetic else self.service.users
         if isinstance(users, Users):
             thoughts_s = users.thoughts_s(streams.stream("think times"))
-            return ClosedLoop(*start, users, thoughts_s, duration_s, sending.api_time_s)
+            counted = not synthetic or traffic.counted
+            return ClosedLoop(*start, users, thoughts_s, duration_s, sending.api_time_s, counted)
         if sending.max_concurrency is not None:
             return Semaphore(*start, sending.max_concurrency, sending.api_time_s)
         return OpenLoop(*start, sending.api_time_s)

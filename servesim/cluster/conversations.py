@@ -192,18 +192,22 @@ class Conversations(Listener):
         self.ends.open_s.extend(talk.answered_s - talk.begun_s for talk in self._open)
 
     def remaining(self) -> int:
-        """Count the requests that are yet to be sent; none where a duration ends the sending.
+        """Count the requests that are yet to be sent, of as many as were asked for.
 
-        Where the number of sessions ends it, those of sessions that have not ended, as if nothing ended one
-        early.
+        Where the number of sessions ends the sending, those of sessions that have not ended, as far as there
+        is room for their prompts. None where a duration ends it, or where nobody said how many.
         """
-        left = self._most - self._sent
-        if self._until_s < inf or not left:
+        left, workload = self._most - self._sent, self._workload
+        if not workload.counted or not left:
             return 0
-        if self._workload.sessions is not None:
-            going_on = sum(talk.session.turns - talk.sent for talk in self._open)
-            left = min(left, going_on + sum(session.turns for session in self._sessions))
+        if workload.sessions is not None:
+            going_on = sum(self._turns(talk.session) - talk.sent for talk in self._open)
+            left = min(left, going_on + sum(map(self._turns, self._sessions)))
         return int(left)
+
+    def _turns(self, session: Session) -> int:
+        """Return how many turns of a session there is room for."""
+        return session.turns_within(self._context, self._longest)
 
 
 def _pauses_s(workload: Sessions, streams: Streams) -> Iterator[float]:

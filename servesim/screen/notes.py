@@ -235,18 +235,10 @@ def _on_the_requests(summary: Mapping[str, Any]) -> Iterator[str]:
     counts = {
         "output": (accounting["length_capped"], f" cut at max_model_len ({longest:,} tokens)"),
         "preemption": (accounting["preemptions"], ""),
-        "arrival": (_not_sent(summary), " past the horizon, not sent"),
+        "arrival": (accounting["not_sent"], " past the horizon, not sent"),
         "request": (accounting["client_queued"], " still held back in the client at the horizon"),
     }
     yield from (f"{counted(count, noun)}{what}" for noun, (count, what) in counts.items() if count)
-
-
-def _not_sent(summary: Mapping[str, Any]) -> int:
-    """Return the arrivals past the horizon; 0 where answers lead to requests and nobody said how many."""
-    workload = summary["scenario"]["workload"]
-    answers = workload["kind"] == "sessions" or "concurrency" in workload.get("arrivals", {})
-    asked = workload.get("requests") or workload.get("sessions")
-    return 0 if answers and not asked else int(summary["accounting"]["not_sent"])
 
 
 def _on_the_sessions(sessions: Mapping[str, Any] | None, steady: bool) -> Iterator[str]:

@@ -35,6 +35,7 @@ class Replay:
     users: ClosedLoop | None = quantity(default=None)
 
     duration_s: ClassVar[float | None] = None
+    counted: ClassVar[bool] = True
     notes: ClassVar[Notes | None] = None
 
     @property

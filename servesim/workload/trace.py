@@ -71,6 +71,7 @@ class Trace:
     tenants: Tenants = quantity("tenants by name", factory=dict)
 
     users: ClassVar[ClosedLoop | None] = None
+    counted: ClassVar[bool] = True
     concurrency: ClassVar[int | None] = None
     hints: ClassVar[Mapping[str, str]] = {
         "arrivals": "a trace has its own times; set workload.rate_scale, workload.rate_rps to send its "
