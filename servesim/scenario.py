@@ -109,11 +109,11 @@ class Scenario:
                 "cluster", None, f"this scheduler needs {wanted}; choose cluster=<name of the scheduler>"
             )
             return
+        misfits = [] if self.speculation is None else list(self.speculation.misfits(self.model))
+        yield from (problem.under("scheduler.speculation") for problem in misfits)
         for path, _, pool in self._pools():
-            impossible = list(self.model.tensor_parallel_problems(pool.tensor_parallel_size))
-            misfits = list(self._speculation_problems(pool.tensor_parallel_size))
+            impossible = list(self._tensor_parallel_problems(pool.tensor_parallel_size))
             yield from (problem.under(path) for problem in impossible)
-            yield from misfits
             if not (impossible or misfits):
                 yield from self._memory_problems(path, pool)
 
@@ -130,11 +130,11 @@ class Scenario:
             message = "is missing, and slo.ttft_s, which stands in for it, too (s)"
             yield Problem("admission.ttft_s", None, message)
 
-    def _speculation_problems(self, tensor_parallel_size: int) -> Iterator[Problem]:
-        """Yield what keeps the draft from running beside the model."""
+    def _tensor_parallel_problems(self, size: int) -> Iterator[Problem]:
+        """Yield what keeps the model, and the draft beside it, from being split over ``size`` GPUs."""
+        yield from self.model.tensor_parallel_problems(size)
         if self.speculation is not None:
-            for problem in self.speculation.misfits(self.model, tensor_parallel_size):
-                yield problem.under("scheduler.speculation")
+            yield from self.speculation.tensor_parallel_problems(self.model, size)
 
     def _profile_problems(self) -> Iterator[Problem]:
         """Yield the GPUs that name one whose profile is not there."""

@@ -73,7 +73,7 @@ def catalogue(
             candidates += [Candidate(gpu, scheduler, n, _sized(scenario, n), typed) for n in sizes]
     if candidates:
         found += _unplannable(candidates[0].scenario)
-    return candidates, list({str(problem): problem for problem in found}.values())
+    return candidates, found
 
 
 def _misplaced(overrides: Iterable[str]) -> Iterator[Problem]:
