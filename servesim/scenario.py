@@ -32,6 +32,7 @@ from servesim.results.dialects.known import DialectName
 from servesim.results.pricing import Pricing
 from servesim.results.slo import Slo
 from servesim.workload.client import Client
+from servesim.workload.recorded import RecordedSessions
 from servesim.workload.replay import Replay
 from servesim.workload.sessions import Sessions
 from servesim.workload.synthetic import Synthetic
@@ -121,8 +122,15 @@ class Scenario:
         """Yield what of the client does not go with the traffic."""
         if isinstance(self.workload, Synthetic):
             yield from self.client.misfits(self.workload.concurrency)
-        if isinstance(self.workload, Sessions):
+        if self.conversations is not None:
             yield from self.client.misfits_of_sessions()
+
+    @property
+    def conversations(self) -> Sessions | RecordedSessions | None:
+        """Return the sessions of the traffic; None where no request waits for the answer to another."""
+        if isinstance(self.workload, Trace):
+            return self.workload.recorded
+        return self.workload if isinstance(self.workload, Sessions) else None
 
     def admission_problems(self) -> Iterator[Problem]:
         """Yield the limit that admission control goes by, where there is none."""

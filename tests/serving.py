@@ -35,6 +35,7 @@ from servesim.workload.arrivals import ClosedLoop as Users
 from servesim.workload.batch import Batch
 from servesim.workload.client import Client
 from servesim.workload.origin import ANYWHERE, Origin
+from servesim.workload.recorded import RecordedSessions
 from servesim.workload.request import Request
 from servesim.workload.sessions import Sessions
 from servesim.workload.synthetic import Synthetic
@@ -103,7 +104,7 @@ class Service:
 
     def serve(
         self,
-        traffic: Sequence[Sent] | Synthetic | Sessions,
+        traffic: Sequence[Sent] | Synthetic | Sessions | RecordedSessions,
         *,
         horizon_s: float | None = None,
         duration_s: float | None = None,
@@ -149,7 +150,7 @@ class Run:
     def __init__(
         self,
         service: Service,
-        traffic: Sequence[Sent] | Synthetic | Sessions,
+        traffic: Sequence[Sent] | Synthetic | Sessions | RecordedSessions,
         duration_s: float | None = None,
     ) -> None:
         self.service = service
@@ -177,10 +178,10 @@ class Run:
         return Patience(self.clock, self.cluster, client, Streams(self.service.seed).stream("retries"))
 
     def _client(
-        self, traffic: Sequence[Sent] | Synthetic | Sessions, duration_s: float | None
+        self, traffic: Sequence[Sent] | Synthetic | Sessions | RecordedSessions, duration_s: float | None
     ) -> OpenLoop | Semaphore | ClosedLoop | Conversations:
         streams, sending = Streams(self.service.seed), self.service.client
-        if isinstance(traffic, Sessions):
+        if isinstance(traffic, (Sessions, RecordedSessions)):
             start = self.clock, traffic, streams, self.server, _go_on, self.cluster.max_model_len
             return Conversations(*start, sending.api_time_s)
         synthetic = isinstance(traffic, Synthetic)

@@ -128,7 +128,7 @@ def _on_the_window(summary: Mapping[str, Any]) -> Iterator[str]:
     elif not summary["scenario"]["steady"] and _is_mostly_ramp(summary):
         began_s, lasted_s = (number(s) for s in (summary["sessions"]["begun_for_s"], summary["duration_s"]))
         took = f"short run: sessions began for {began_s} of its {lasted_s} s"
-        yield f"{took}; throughput and $ include ramp and drain: {_longer(summary)}"
+        yield f"{took}; throughput and $ include ramp and drain: {_longer(summary) or 'steady=true'}"
     elif not summary["scenario"]["steady"] and _is_short(summary):
         took = f"short run: {number(sending_s(summary))} s of arrivals"
         yield f"{took}; throughput and $ include ramp and drain: more requests, or steady=true"
@@ -156,7 +156,7 @@ def _is_mostly_ramp(summary: Mapping[str, Any]) -> bool:
 def _longer(summary: Mapping[str, Any]) -> str:
     """Tell how to have a steady part of some length in a run of conversations; nothing to say of others."""
     sessions = summary.get("sessions")
-    if sessions is None:
+    if sessions is None or summary["scenario"]["workload"]["kind"] == "trace":
         return ""
     lasted_s = sessions["duration_s"]["p95"] or summary["duration_s"]
     workload = summary["scenario"]["workload"]
@@ -208,7 +208,7 @@ def _on_the_requests(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"{counted(accounting['warmup'], 'warm-up request')} before, left out of all figures"
     yield from failures(summary)
     longest = min(pool["max_model_len"] for pool in summary["memory"].values())
-    yield from _on_the_sessions(summary.get("sessions"), summary["scenario"]["steady"])
+    yield from _on_the_sessions(summary)
     counts = {
         "output": (accounting["length_capped"], f" cut at max_model_len ({longest:,} tokens)"),
         "preemption": (accounting["preemptions"], ""),
@@ -218,13 +218,15 @@ def _on_the_requests(summary: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{counted(count, noun)}{what}" for noun, (count, what) in counts.items() if count)
 
 
-def _on_the_sessions(sessions: Mapping[str, Any] | None, steady: bool) -> Iterator[str]:
+def _on_the_sessions(summary: Mapping[str, Any]) -> Iterator[str]:
     """Yield what ended conversations before their last turn."""
-    if sessions is None:
+    if (sessions := summary.get("sessions")) is None:
         return
+    drawn, steady = summary["scenario"]["workload"]["kind"] == "sessions", summary["scenario"]["steady"]
     if sessions["unfinished"] > _MANY_UNFINISHED * sessions["begun"]:
         told = f"{counted(sessions['unfinished'], 'session')} unfinished when the sending ended"
-        so = "those that ended are short ones" if steady else "workload.sessions=N lets N of them end"
+        lets = "workload.sessions=N lets N of them end" if drawn else "workload.requests=null lets all end"
+        so = "those that ended are short ones" if steady else lets
         yield f"{told}, most of them long: {so}"
     if full := sessions["context_full"]:
         yield f"{counted(full, 'session')} ended early: the next prompt would have been too long"

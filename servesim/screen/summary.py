@@ -126,7 +126,7 @@ def _traffic(summary: Mapping[str, Any]) -> str:
     traffic, workload = summary["traffic"], summary["scenario"]["workload"]
     limit = terms(summary["scenario"])
     # a rate that follows the answers is not offered
-    users = "concurrency" in workload.get("arrivals", {}) or workload["kind"] == "sessions"
+    users = "concurrency" in workload.get("arrivals", {}) or summary.get("sessions") is not None
     rate = number(traffic["offered_per_s"])
     at_rate = f" {'sent' if users else 'offered'} at {rate}/s" if traffic["offered_per_s"] else ""
     tokens = (number(traffic[f"{way}_tokens"]) for way in ("input", "output"))

@@ -39,6 +39,14 @@ class Session(NamedTuple):
         grown = (new + answer for new, answer in zip(self.inputs[1:], self.outputs, strict=False))
         return list(accumulate(grown, initial=self.system_tokens + self.inputs[0]))
 
+    def prompt(self, turn: int, said: int) -> int:
+        """Return the tokens of a turn's prompt after so many of the prompt and the answer before it."""
+        return said + self.inputs[turn] if turn else self.system_tokens + self.inputs[0]
+
+    def sent_s(self, turn: int, begun_s: float, answered_s: float) -> float:
+        """Return when a later turn is sent (seconds), the answer before it having ended at ``answered_s``."""
+        return answered_s + self.waits_s[turn]
+
     def turns_within(self, first: float, later: float) -> int:
         """Return how many turns go by before a prompt of more than ``first`` tokens, or ``later`` then."""
         prompts = self.prompts
