@@ -159,7 +159,9 @@ class Run:
         self.clock, self.log = Clock(), Log()
         self.seen: dict[Request, None] = {}
         shares = any(origin.prefix or origin.stream is not None for origin in service.origins)
-        self.cluster = self._cluster(shares or service.looks_for_others or isinstance(traffic, Sessions))
+        self.cluster = self._cluster(
+            shares or service.looks_for_others or getattr(traffic, "shares_prefixes", False)
+        )
         if service.admission is not None:
             self.cluster.admit_by(service.admission, None)
         self.server = self._server()

@@ -43,9 +43,9 @@ class TargetedEngine(ContinuousEngine):
         tokens = max(self._room(max(self._most - self.decodes.count, 1), 0, ()), 1)
         return self._lasts_s([(tokens, 0)]), tokens
 
-    def _admissible(self, queue: Queue, request: Request, beside: int) -> bool:
-        """Say whether the newest of a queue might be admitted beside so many tokens: surely not, if not."""
-        if self.partial is not None or beside >= self._most or len(self.running) >= self.max_num_seqs:
+    def _admissible(self, queue: Queue, request: Request) -> bool:
+        """Say whether the newest of a queue might be admitted beside the decodes: surely not, if not."""
+        if self.partial is not None or self._budget() <= 0 or len(self.running) >= self.max_num_seqs:
             return False
         if self._tenants is not None:
             return self._tenants.begins(request)
@@ -55,26 +55,26 @@ class TargetedEngine(ContinuousEngine):
         self._full, self._longest = False, None
         return super()._serve_running(now)
 
-    def _schedule_next(self, request: Request, beside: int) -> bool:
+    def _schedule_next(self, request: Request) -> bool:
         missing = request.missing_tokens()
-        tokens = self._room(min(missing, self._most - beside), request.computed, ())
+        tokens = self._room(min(missing, self._budget()), request.computed, ())
         self._full = tokens < missing
         if not tokens:
             return True
-        self.token_budget = beside + tokens
-        scheduled = super()._schedule_next(request, beside)
+        self.token_budget = self.decodes.count + tokens
+        scheduled = super()._schedule_next(request)
         self.token_budget = self._most
         return scheduled
 
-    def _admit_from(self, queue: Queue, now: float, beside: int) -> None:
-        taken = beside + sum(tokens for _, tokens in self._chunks)
+    def _admit_from(self, queue: Queue, now: float) -> None:
+        taken = self.decodes.count + sum(tokens for _, tokens in self._chunks)
         while queue and not self._full and len(self.running) < self.max_num_seqs and taken < self._most:
             request, length = queue[0], len(queue)
             wanted, cached = self._sought(request, self._most - taken)
             tokens = self._room(wanted, cached, self._cut())
             if tokens:
                 self.token_budget = taken + tokens
-                super()._admit_from(queue, now, beside)
+                super()._admit_from(queue, now)
                 self.token_budget = self._most
             if len(queue) == length:
                 if self.kv.least(request, 1) <= self.kv.free and self._room(1, 0, self._cut()):

@@ -93,6 +93,11 @@ class RecordedSessions:
         return self.duration_s is None
 
     @property
+    def shares_prefixes(self) -> bool:
+        """Return whether what one request leaves in a cache may be found by another."""
+        return self.spans is not None if self.whole else self.shares
+
+    @property
     def sessions(self) -> int:
         """Return the number of sessions."""
         return len(self.begins_s)

@@ -100,7 +100,7 @@ class Trace:
     @property
     def shares_prefixes(self) -> bool:
         """Return whether what one request leaves in a cache may be found by another."""
-        return self._spans is not None
+        return self.recorded.shares_prefixes if self.recorded else self._spans is not None
 
     @property
     def notes(self) -> Notes:
