@@ -44,12 +44,13 @@ class TargetedEngine(ContinuousEngine):
         return self._lasts_s([(tokens, 0)]), tokens
 
     def _admissible(self, queue: Queue, request: Request) -> bool:
-        """Say whether the newest of a queue might be admitted beside the decodes: surely not, if not."""
-        if self.partial is not None or self._budget() <= 0 or len(self.running) >= self.max_num_seqs:
+        """Say whether the newest of a queue might be admitted before a decode ends: surely not, if not."""
+        if self.partial is not None:
             return False
-        if self._tenants is not None:
-            return self._tenants.begins(request)
-        return queue[0] is request and self.kv.least(request, 1) <= self.kv.free and self._room(1, 0, ()) > 0
+        if self._tenants is not None or queue[0] is not request or self._has_time(self._longest_of(request)):
+            return super()._admissible(queue, request)
+        slots = self.max_num_seqs - len(self.running)
+        return slots > 0 and self._budget() > 0 and self._may_fit(request, ())
 
     def _serve_running(self, now: float) -> int:
         self._full, self._longest = False, None
@@ -77,21 +78,32 @@ class TargetedEngine(ContinuousEngine):
                 super()._admit_from(queue, now)
                 self.token_budget = self._most
             if len(queue) == length:
-                if self.kv.least(request, 1) <= self.kv.free and self._room(1, 0, self._cut()):
-                    tokens = request.input_tokens + request.generated
-                    self._longest = min(tokens, self._most - taken), cached
+                if self._may_fit(request, self._cut()):
+                    self._longest = self._longest_of(request)
                 return
             taken += tokens
             self._full = self.partial is not None
 
     def _plan_leap(self, now: float) -> float:
         end_s = super()._plan_leap(now)
-        if self._longest is None:
-            return end_s
-        count, grown = self.decodes.count, self._leap.steps - 1
-        last_s = self.step_time.mixed(count, self.decodes.context() + count * grown, [self._longest])
         # with time for all of it throughout it waits for blocks, and these do not come free
-        return end_s if last_s <= self._target_s else self._leap.cut(now) or end_s
+        waits = self._longest is None or self._has_time(self._longest)
+        return end_s if waits else self._leap.cut(now) or end_s
+
+    def _has_time(self, chunk: tuple[int, int]) -> bool:
+        """Say whether a chunk has time beside the decodes up to the end of the leap under way."""
+        count, grown = self.decodes.count, self._leap.steps - 1
+        context = self.decodes.context() + count * grown
+        return self.step_time.mixed(count, context, [chunk]) <= self._target_s
+
+    def _may_fit(self, request: Request, chunks: Chunks) -> bool:
+        """Say whether a token of a waiting prompt may have time and blocks, however much of it is found."""
+        return self.kv.least(request, 1) <= self.kv.free and self._room(1, 0, chunks) > 0
+
+    def _longest_of(self, request: Request) -> tuple[int, int]:
+        """Return the chunk of a waiting prompt than which it has none that lasts longer."""
+        _, cached = self._sought(request, self._most)
+        return min(request.input_tokens + request.generated, self._most), cached
 
     def _chunk_of(self, request: Request) -> int | None:
         tokens = super()._chunk_of(request)

@@ -439,7 +439,7 @@ FAULTS = (
     Fault(
         "nobody looks again for who may come in before a decode ends",
         STEP_TARGET,
-        "return end_s if last_s <= self._target_s else self._leap.cut(now) or end_s",
+        "return end_s if waits else self._leap.cut(now) or end_s",
         "return end_s",
     ),
     # ---- what prompts share
