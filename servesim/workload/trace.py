@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from servesim.check import LEAST_FACTOR, MOST_FACTOR, MOST_S, ConfigError, Problem, listed, quantity
+from servesim.check import LEAST_FACTOR, MOST_FACTOR, MOST_S, ConfigError, Problem, quantity
 from servesim.streams import Streams
 from servesim.workload.arrivals import LEAST_RPS, MOST_RPS, ClosedLoop
 from servesim.workload.batch import BATCH_ROWS, MOST_REQUESTS, Batch, FloatArray, IntArray
@@ -23,9 +23,7 @@ from servesim.workload.notes import Notes
 from servesim.workload.origin import ANYWHERE, Origin
 from servesim.workload.recorded import RecordedSessions
 from servesim.workload.tenant import Tenants, draw_tenants, tenant_origins
-
-#: Formats whose lines tools extend by keys that change what is sent.
-_EXTENDED = ("mooncake", "vllm_timed")
+from servesim.workload.trace_settings import at_odds, remarks, without_times, without_turns
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,9 @@ class Trace:
         """Return what was done to the rows of the file."""
         if (followed := self._followed) is None:
             return self._reading[1]
-        return followed.notes(self.requests, self.timed, self.rate_rps is not None, self._remarks())
+        return followed.notes(
+            self.requests, self.timed, self.rate_rps is not None, remarks(self, self._recording)
+        )
 
     @property
     def timed(self) -> bool:
@@ -153,7 +153,7 @@ class Trace:
         if self.end_s is not None and self.end_s <= self.start_s:
             yield Problem("end_s", self.end_s, f"must be above start_s, {self.start_s:g} (s)")
             return
-        if found := list(self._at_odds()):
+        if found := list(at_odds(self)):
             yield from found
             return
         try:
@@ -161,37 +161,8 @@ class Trace:
         except ConfigError as error:
             yield from error.problems
             return
-        yield from () if timed else self._without_times()
-        yield from self._on_turns()
-
-    def _at_odds(self) -> Iterator[Problem]:
-        """Yield the settings that do not go together, whatever is in the file."""
-        if self.at_once:
-            for name, unset in (("rate_rps", None), ("rate_scale", 1.0)):
-                if (value := getattr(self, name)) != unset:
-                    yield Problem(name, value, "does not go with at_once, which sends all at 0")
-        if self.rate_rps is not None and self.duration_s is not None:
-            message = "does not go with rate_rps, whose times are drawn; set requests instead"
-            yield Problem("duration_s", self.duration_s, message)
-
-    def _without_times(self) -> Iterator[Problem]:
-        """Yield the settings that nothing of a file without times can follow."""
-        if self.rate_scale != 1 and self.rate_rps is None and not self.at_once:
-            message = "has no rate to multiply: the file has no times, so all is sent at once; set rate_rps"
-            yield Problem("rate_scale", self.rate_scale, message)
-        if self.end_s is not None:
-            message = "cannot end a window: the file has no times; set requests instead"
-            yield Problem("end_s", self.end_s, message)
-
-    def _on_turns(self) -> Iterator[Problem]:
-        """Yield the settings of turns that the file has nothing for."""
-        dialogue = self._recording.dialogue
-        if dialogue is None and self.turn_inputs != "auto":
-            yield Problem("turn_inputs", self.turn_inputs, "is for traces that tell the turns of sessions")
-        undated = 0 if dialogue is None else int(np.count_nonzero(~dialogue.dated))
-        if undated and self._recording.timed and not self.follow_turns:
-            message = f"goes with times in all rows, and {undated:,} have none: they wait for an answer"
-            yield Problem("follow_turns", False, message)
+        yield from () if timed else without_times(self)
+        yield from without_turns(self, self._recording)
 
     @cached_property
     def recorded(self) -> RecordedSessions | None:
@@ -253,7 +224,7 @@ class Trace:
             zero_outputs=int(np.count_nonzero(asked.output_tokens == 0)),
             shifted_s=0.0 if drawn else float(shift_ns) / 1e9,
             no_requests=recording.left_out,
-            remarks=self._remarks(),
+            remarks=remarks(self, recording),
         )
         return asked._replace(output_tokens=np.maximum(asked.output_tokens, 1)), notes
 
@@ -275,22 +246,6 @@ class Trace:
         assert self.rate_rps is not None
         gaps = streams.stream("arrivals").standard_exponential(count)
         return np.cumsum(gaps) / (self.rate_rps * self.rate_scale)
-
-    def _remarks(self) -> tuple[str, ...]:
-        """Return how the file was read, keys that nothing is made of, and what became of its times."""
-        recording = self._recording
-        extended = recording.format in _EXTENDED and recording.unread
-        unread = [f"not read: {listed(recording.unread, 'and')}"] if extended else []
-        return (*recording.remarks, *unread, *self._on_times(recording.timed))
-
-    def _on_times(self, recorded: bool) -> Iterator[str]:
-        """Yield what became of the times of the file."""
-        if self.rate_rps is not None:
-            rate = self.rate_rps * self.rate_scale
-            why = "recorded times left aside" if recorded else "no times in the file"
-            yield f"{why}: Poisson at {rate:g}/s"
-        elif not recorded:
-            yield "no times in the file, so all is sent at once; workload.rate_rps sends at a rate"
 
     def _window(self, time_ns: np.ndarray) -> tuple[int, int]:
         """Return where the window starts and stops among the sorted times."""
