@@ -16,7 +16,7 @@ from calibration.fit.profile import OPERATIONS, Profile
 from calibration.fit.rows import FEWEST_ROWS
 from calibration.sources import measurements
 from calibration.sources.tidy import SourceError
-from servesim.cost.profile import NEEDED
+from servesim.cost.profile_content import NEEDED
 
 Tables = dict[str, pd.DataFrame]
 

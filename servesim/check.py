@@ -53,10 +53,10 @@ class Problem:
 
 
 class ConfigError(ValueError):
-    """The input is wrong; ``problems`` lists everything that is wrong with it."""
+    """The input is wrong; ``problems`` lists everything that is wrong with it, each thing once."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple({str(problem): problem for problem in problems}.values())
         count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
         lines = (f"\n  {problem}" for problem in self.problems)
         super().__init__(f"{count} in the input:{''.join(lines)}")

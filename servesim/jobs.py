@@ -107,7 +107,7 @@ def _simulate(options: argparse.Namespace, overrides: list[str]) -> int:
         raise ConfigError([Problem("", None, "there is nothing to run: a list of values is empty")])
     failed = [job for job in jobs if job.problems]
     if failed and len(failed) == len(jobs):
-        raise ConfigError({str(problem): problem for job in failed for problem in job.problems}.values())
+        raise ConfigError(problem for job in failed for problem in job.problems)
     if options.multirun or len(jobs) != 1:
         _compare(jobs)
     else:

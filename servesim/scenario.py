@@ -32,6 +32,7 @@ from servesim.results.dialects.known import DialectName
 from servesim.results.pricing import Pricing
 from servesim.results.slo import Slo
 from servesim.workload.client import Client
+from servesim.workload.recorded import RecordedSessions
 from servesim.workload.replay import Replay
 from servesim.workload.sessions import Sessions
 from servesim.workload.synthetic import Synthetic
@@ -109,11 +110,11 @@ class Scenario:
                 "cluster", None, f"this scheduler needs {wanted}; choose cluster=<name of the scheduler>"
             )
             return
+        misfits = [] if self.speculation is None else list(self.speculation.misfits(self.model))
+        yield from (problem.under("scheduler.speculation") for problem in misfits)
         for path, _, pool in self._pools():
-            impossible = list(self.model.tensor_parallel_problems(pool.tensor_parallel_size))
-            misfits = list(self._speculation_problems(pool.tensor_parallel_size))
+            impossible = list(self._tensor_parallel_problems(pool.tensor_parallel_size))
             yield from (problem.under(path) for problem in impossible)
-            yield from misfits
             if not (impossible or misfits):
                 yield from self._memory_problems(path, pool)
 
@@ -121,8 +122,15 @@ class Scenario:
         """Yield what of the client does not go with the traffic."""
         if isinstance(self.workload, Synthetic):
             yield from self.client.misfits(self.workload.concurrency)
-        if isinstance(self.workload, Sessions):
+        if self.conversations is not None:
             yield from self.client.misfits_of_sessions()
+
+    @property
+    def conversations(self) -> Sessions | RecordedSessions | None:
+        """Return the sessions of the traffic; None where no request waits for the answer to another."""
+        if isinstance(self.workload, Trace):
+            return self.workload.recorded
+        return self.workload if isinstance(self.workload, Sessions) else None
 
     def admission_problems(self) -> Iterator[Problem]:
         """Yield the limit that admission control goes by, where there is none."""
@@ -130,11 +138,11 @@ class Scenario:
             message = "is missing, and slo.ttft_s, which stands in for it, too (s)"
             yield Problem("admission.ttft_s", None, message)
 
-    def _speculation_problems(self, tensor_parallel_size: int) -> Iterator[Problem]:
-        """Yield what keeps the draft from running beside the model."""
+    def _tensor_parallel_problems(self, size: int) -> Iterator[Problem]:
+        """Yield what keeps the model, and the draft beside it, from being split over ``size`` GPUs."""
+        yield from self.model.tensor_parallel_problems(size)
         if self.speculation is not None:
-            for problem in self.speculation.misfits(self.model, tensor_parallel_size):
-                yield problem.under("scheduler.speculation")
+            yield from self.speculation.tensor_parallel_problems(self.model, size)
 
     def _profile_problems(self) -> Iterator[Problem]:
         """Yield the GPUs that name one whose profile is not there."""

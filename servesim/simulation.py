@@ -27,7 +27,6 @@ from servesim.results.summary import summarise
 from servesim.scenario import Scenario
 from servesim.streams import Streams
 from servesim.workload.batch import Batch
-from servesim.workload.sessions import Sessions
 
 Client = OpenLoop | Semaphore | ClosedLoop | Conversations
 
@@ -152,12 +151,13 @@ def _client(
     pause: Callable[[int], None],
 ) -> Client:
     limit, api_time_s = scenario.client.max_concurrency, scenario.client.api_time_s
-    if isinstance(scenario.workload, Sessions):
+    if (conversations := scenario.conversations) is not None:
         longest = cluster.max_model_len
-        return Conversations(clock, scenario.workload, streams, cluster, pause, longest, api_time_s)
+        return Conversations(clock, conversations, streams, cluster, pause, longest, api_time_s)
     if users := scenario.workload.users:
         duration_s, thoughts_s = scenario.workload.duration_s, users.thoughts_s(streams.stream("think times"))
-        return ClosedLoop(clock, batches, cluster, pause, users, thoughts_s, duration_s, api_time_s)
+        start, counted = (clock, batches, cluster, pause), scenario.workload.counted
+        return ClosedLoop(*start, users, thoughts_s, duration_s, api_time_s, counted)
     if limit is not None:
         return Semaphore(clock, batches, cluster, pause, limit, api_time_s)
     return OpenLoop(clock, batches, cluster, pause, api_time_s)

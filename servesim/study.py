@@ -19,9 +19,11 @@ from servesim.frontier.chosen import DECIDING, best_loads, common_loads
 from servesim.frontier.replications import brackets, compared, over_seeds, settings
 from servesim.screen.console import console
 from servesim.screen.figures import counted, signed
+from servesim.screen.idle import idle
 from servesim.screen.progress import points_bar
 from servesim.screen.sweep import Column, counts, error_lines, print_sweep
 from servesim.screen.words import formats
+from servesim.sweeps.flat import unflatten
 from servesim.sweeps.grid import folded, grid
 from servesim.sweeps.point import FAILED
 from servesim.sweeps.study import GROUP, Study, load_study
@@ -38,6 +40,8 @@ FIGURES = (
     "goodput.attainment",
     "cost.usd_per_million_output_tokens",
 )
+#: Columns of what may have an effect or none.
+_LOOKED_AT = ("scenario.router.", "scenario.scheduler.", "scenario.workload.")
 _FOLDER = "hydra.sweep.dir"
 #: Seeds from which on Student's interval says something: of two, it is 12.7 standard errors wide.
 _FEWEST_SEEDS = 3
@@ -176,10 +180,17 @@ def _on_the_formats(table: pd.DataFrame) -> Iterator[str]:
 
 
 def _on_the_scenarios(table: pd.DataFrame) -> Iterator[str]:
-    """Yield what there is to say of files and flags that configurations were read from, each once."""
+    """Yield what there is to say of the files and flags that configurations were read from, each once.
+
+    And of the settings that have no effect in any of them.
+    """
     said = table.get("scenario.notes")
     lists = [] if said is None else [json.loads(each) for each in said.dropna().unique()]
     yield from dict.fromkeys(note for notes in lists for note in notes)
+    names = [name for name in map(str, table) if name.startswith(_LOOKED_AT)]
+    rows = table.loc[table["status"] != FAILED, names].drop_duplicates().to_dict("records")
+    told = ({str(name): value for name, value in row.items() if pd.notna(value)} for row in rows)
+    yield from idle(unflatten(row)["scenario"] for row in told)
 
 
 def _on_the_seeds(study: Study) -> Iterator[str]:

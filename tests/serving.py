@@ -35,6 +35,7 @@ from servesim.workload.arrivals import ClosedLoop as Users
 from servesim.workload.batch import Batch
 from servesim.workload.client import Client
 from servesim.workload.origin import ANYWHERE, Origin
+from servesim.workload.recorded import RecordedSessions
 from servesim.workload.request import Request
 from servesim.workload.sessions import Sessions
 from servesim.workload.synthetic import Synthetic
@@ -105,7 +106,7 @@ class Service:
 
     def serve(
         self,
-        traffic: Sequence[Sent] | Synthetic | Sessions,
+        traffic: Sequence[Sent] | Synthetic | Sessions | RecordedSessions,
         *,
         horizon_s: float | None = None,
         duration_s: float | None = None,
@@ -151,15 +152,15 @@ class Run:
     def __init__(
         self,
         service: Service,
-        traffic: Sequence[Sent] | Synthetic | Sessions,
+        traffic: Sequence[Sent] | Synthetic | Sessions | RecordedSessions,
         duration_s: float | None = None,
     ) -> None:
         self.service = service
         self.clock, self.log = Clock(), Log()
         self.seen: dict[Request, None] = {}
         shares = any(origin.prefix or origin.stream is not None for origin in service.origins)
-        looks = service.looks_for_others or isinstance(traffic, Sessions) or service.client.max_retries > 0
-        self.cluster = self._cluster(shares or looks)
+        looks = service.looks_for_others or getattr(traffic, "shares_prefixes", False)
+        self.cluster = self._cluster(shares or looks or service.client.max_retries > 0)
         if service.admission is not None:
             self.cluster.admit_by(service.admission, None)
         self.server = self._server()
@@ -183,11 +184,11 @@ class Run:
         return Patience(self.clock, self.cluster, client, Streams(self.service.seed).stream("retries"))
 
     def _client(
-        self, traffic: Sequence[Sent] | Synthetic | Sessions, duration_s: float | None
+        self, traffic: Sequence[Sent] | Synthetic | Sessions | RecordedSessions, duration_s: float | None
     ) -> OpenLoop | Semaphore | ClosedLoop | Conversations:
         streams, sending = Streams(self.service.seed), self.service.client
-        if isinstance(traffic, Sessions):
-            start = self.clock, traffic, streams, self.cluster, _go_on, self.cluster.max_model_len
+        if isinstance(traffic, (Sessions, RecordedSessions)):
+            start = self.clock, traffic, streams, self.server, _go_on, self.cluster.max_model_len
             return Conversations(*start, sending.api_time_s)
         synthetic = isinstance(traffic, Synthetic)
         batches = traffic.batches(streams) if synthetic else _batches(traffic, self.service.origins)
@@ -195,7 +196,8 @@ class Run:
         users = traffic.arrivals if synthetic else self.service.users
         if isinstance(users, Users):
             thoughts_s = users.thoughts_s(streams.stream("think times"))
-            return ClosedLoop(*start, users, thoughts_s, duration_s, sending.api_time_s)
+            counted = not synthetic or traffic.counted
+            return ClosedLoop(*start, users, thoughts_s, duration_s, sending.api_time_s, counted)
         if sending.max_concurrency is not None:
             return Semaphore(*start, sending.max_concurrency, sending.api_time_s)
         return OpenLoop(*start, sending.api_time_s)

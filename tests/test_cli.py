@@ -218,7 +218,7 @@ def test_bad_input_is_refused_in_a_few_lines(
         (["page=3"], "page"),
         (
             ["cluster.tensor_parallel_size=3"],
-            "must divide the 8 KV heads of llama3.1-70b, or be a multiple of 8",
+            "the 8 KV heads (or be a multiple of 8) and the intermediate size 28672 of llama3.1-70b",
         ),
         (
             ["scheduler=disaggregated", "cluster.tensor_parallel_size=4"],

@@ -129,14 +129,17 @@ def test_a_budget_in_seconds_says_what_it_gives_up(capfd: pytest.CaptureFixture[
 def test_one_failed_point_is_a_hole_and_the_status_is_3(
     here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_mine(FIXED, "model=llama3.1-8b,llama3.1-405b") == 3
+    idle = "workload.tenants.a.priority=1"
+    assert run_mine(FIXED, idle, "model=llama3.1-8b,llama3.1-405b") == 3
     printed, complaints = capfd.readouterr()
+    where = "scheduler=static or queue_order=fcfs"
+    assert printed.count(f"the tenants' priority has no effect on the order with {where}") == 1
     assert "8 points: 4 clean, 4 failed" in printed
     assert "llama3.1-405b does not fit" in printed
     assert printed.count("does not fit") == 2  # a static engine needs other room
     assert "Traceback" not in complaints
     assert list(read_table(here / "sweeps" / "mine")["status"]) == ["clean", "clean", "failed", "failed"] * 2
-    assert run_mine(FIXED, "model=llama3.1-8b,llama3.1-405b") == 3
+    assert run_mine(FIXED, idle, "model=llama3.1-8b,llama3.1-405b") == 3
 
 
 @pytest.mark.parametrize(

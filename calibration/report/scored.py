@@ -15,7 +15,8 @@ from calibration.fit.split import held_out
 from calibration.report.operations import PAGE_OPERATIONS, Operation
 from calibration.sources.tidy import SourceError
 from calibration.sources.wheel import Wheel
-from servesim.cost.profile import FORMS, profile_problems
+from servesim.cost.profile import profile_problems
+from servesim.cost.profile_content import FORMS
 
 Said = dict[str, Any]
 

@@ -154,6 +154,7 @@ class ClosedLoop(Listener):
         thoughts_s: the seconds that a user thinks over each request's answer, in order of sending.
         duration_s: when they stop sending.
         api_time_s: seconds from the sending to the arrival.
+        counted: whether somebody has said how many the requests are.
     """
 
     held_due_s: tuple[float, ...] = ()
@@ -168,9 +169,11 @@ class ClosedLoop(Listener):
         thoughts_s: Iterator[float],
         duration_s: float | None = None,
         api_time_s: float = 0.0,
+        counted: bool = True,
     ) -> None:
         super().__init__(clock, cluster, api_time_s)
         self._requests = _requests(batches, pause)
+        self._counted = counted and duration_s is None
         self._duration_s = duration_s
         self._users = users
         self._begun = 0
@@ -208,8 +211,12 @@ class ClosedLoop(Listener):
         return True
 
     def remaining(self) -> int:
-        """Count the requests that have not been sent; none where a duration ends the sending."""
-        return 0 if self._duration_s is not None else sum(1 for _ in self._requests)
+        """Count the requests that have not been sent.
+
+        None where a duration ends the sending, or where nobody said how many: who would have been answered by
+        when is not known.
+        """
+        return sum(1 for _ in self._requests) if self._counted else 0
 
 
 def _requests(batches: Iterator[Batch], pause: Pause, api_time_s: float = 0.0) -> Iterator[Request]:

@@ -32,6 +32,7 @@ from servesim.engine.preemptive import PreemptiveEngine
 from servesim.engine.setup import Setup
 from servesim.engine.stalling import StallingEngine
 from servesim.engine.static import Static, StaticEngine
+from servesim.engine.step_target import TargetedEngine
 from servesim.engine.swap_space import Swaps, SwapSpace
 from servesim.engine.tiered_engine import TieredEngine
 from servesim.streams import Streams
@@ -211,6 +212,8 @@ class PooledCluster(Cluster):
                 return TieredEngine(setup, tiers, least, self._load)
             if scheduler.prefill_policy != "stall_free":
                 return StallingEngine(setup)
+            if scheduler.step_target_s is not None:
+                return TargetedEngine(setup)
             kind = PreemptiveEngine if scheduler.throws_out else ContinuousEngine
             return kind(setup)
 

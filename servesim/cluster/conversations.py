@@ -12,6 +12,7 @@ from math import inf, nan
 from servesim.cluster.listener import Listener, Server
 from servesim.engine.clock import ARRIVAL, EARLY_S, Alarm, Clock
 from servesim.streams import Streams
+from servesim.workload.recorded import RecordedSession, RecordedSessions
 from servesim.workload.request import Request
 from servesim.workload.session import Session
 from servesim.workload.sessions import Sessions
@@ -52,7 +53,7 @@ class Talk:
 
     __slots__ = ("answered_s", "begun_s", "pause_s", "sent", "session")
 
-    def __init__(self, session: Session, begun_s: float, pause_s: float) -> None:
+    def __init__(self, session: Session | RecordedSession, begun_s: float, pause_s: float) -> None:
         self.session = session
         self.begun_s = self.answered_s = begun_s
         self.pause_s = pause_s
@@ -81,7 +82,7 @@ class Conversations(Listener):
     def __init__(
         self,
         clock: Clock,
-        workload: Sessions,
+        workload: Sessions | RecordedSessions,
         streams: Streams,
         cluster: Server,
         pause: Callable[[int], None],
@@ -126,7 +127,7 @@ class Conversations(Listener):
         self.ends.begun += 1
         if self.ends.begun == self._workload.sessions:
             self.ends.last_begun_s = start_s
-        prompt, pause_s = session.system_tokens + session.inputs[0], next(self._pauses_s)
+        prompt, pause_s = session.prompt(0, 0), next(self._pauses_s)
         if prompt > self._context:
             self.ends.context_full += 1
             self._most -= 1  # its request counts as one of those to send, or sending might never end
@@ -161,11 +162,11 @@ class Conversations(Listener):
         elif turn == session.turns:
             ends.completed += 1
             self._note(talk, now)
-        elif (prompt := request.input_tokens + request.output_tokens + session.inputs[turn]) > self._longest:
+        elif (prompt := session.prompt(turn, request.input_tokens + request.output_tokens)) > self._longest:
             ends.context_full += 1
             self._note(talk, now)
         else:
-            sent_s = now + session.waits_s[turn]
+            sent_s = session.sent_s(turn, talk.begun_s, now)
             self._later(sent_s, partial(self._ask, talk, sent_s, prompt))
             return
         del self._open[talk]
@@ -192,21 +193,25 @@ class Conversations(Listener):
         self.ends.open_s.extend(talk.answered_s - talk.begun_s for talk in self._open)
 
     def remaining(self) -> int:
-        """Count the requests that are yet to be sent; none where a duration ends the sending.
+        """Count the requests that are yet to be sent, of as many as were asked for.
 
-        Where the number of sessions ends it, those of sessions that have not ended, as if nothing ended one
-        early.
+        Where the number of sessions ends the sending, those of sessions that have not ended, as far as there
+        is room for their prompts. None where a duration ends it, or where nobody said how many.
         """
-        left = self._most - self._sent
-        if self._until_s < inf or not left:
+        left, workload = self._most - self._sent, self._workload
+        if not workload.counted or not left:
             return 0
-        if self._workload.sessions is not None:
-            going_on = sum(talk.session.turns - talk.sent for talk in self._open)
-            left = min(left, going_on + sum(session.turns for session in self._sessions))
+        if workload.sessions is not None:
+            going_on = sum(self._turns(talk.session) - talk.sent for talk in self._open)
+            left = min(left, going_on + sum(map(self._turns, self._sessions)))
         return int(left)
 
+    def _turns(self, session: Session | RecordedSession) -> int:
+        """Return how many turns of a session there is room for."""
+        return session.turns_within(self._context, self._longest)
 
-def _pauses_s(workload: Sessions, streams: Streams) -> Iterator[float]:
+
+def _pauses_s(workload: Sessions | RecordedSessions, streams: Streams) -> Iterator[float]:
     """Yield the seconds that a user rests after each session; nobody is asked to where there are no users."""
     users = workload.users
     return users.thoughts_s(streams.stream("think times")) if users else repeat(0.0)

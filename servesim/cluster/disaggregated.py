@@ -29,6 +29,9 @@ class Disaggregated(Continuous):
         if self.prefill_policy != "stall_free":
             message = "must be stall_free: prompts are computed on a pool of their own"
             yield Problem("prefill_policy", self.prefill_policy, message)
+        if self.step_target_s is not None:
+            message = "must be null: prompts and decodes do not share steps"
+            yield Problem("step_target_s", self.step_target_s, message)
         if self.offload is not None:
             message = "is not modelled for prefill and decode pools: choose scheduler/offload=none"
             yield Problem("offload", None, message)

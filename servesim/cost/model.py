@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Literal, NamedTuple
 
-from servesim.check import Problem, quantity
+from servesim.check import Problem, listed, quantity
 
 KvCacheDtype = Literal["auto", "bf16", "fp8"]
 
@@ -73,25 +73,26 @@ class Model:
             )
 
     def tensor_parallel_problems(self, size: int) -> Iterator[Problem]:
-        """Yield what keeps this model from being split over ``size`` GPUs (path: tensor_parallel_size).
+        """Yield what keeps this model from being split over ``size`` GPUs, all of it as one problem."""
+        if parts := self.indivisible(size):
+            message = f"must divide {listed(parts, 'and')} of {self.name}"
+            yield Problem("tensor_parallel_size", size, message)
+
+    def indivisible(self, size: int) -> list[str]:
+        """Return the parts of this model that cannot be split over ``size`` GPUs, in words.
 
         Query heads, MLP columns and the padded vocabulary must split evenly; KV heads must split evenly or
         be replicated evenly.
         """
-
-        def problem(message: str) -> Problem:
-            return Problem("tensor_parallel_size", size, message)
-
-        if self.num_attention_heads % size:
-            yield problem(f"must divide the {self.num_attention_heads} query heads of {self.name}")
-        if self.num_key_value_heads % size and size % self.num_key_value_heads:
-            heads = f"{self.num_key_value_heads} KV heads of {self.name}"
-            yield problem(f"must divide the {heads}, or be a multiple of {self.num_key_value_heads}")
-        if self.intermediate_size % size:
-            yield problem(f"must divide the intermediate size {self.intermediate_size} of {self.name}")
-        vocab = ceil(self.vocab_size / VOCAB_PADDING) * VOCAB_PADDING
-        if vocab % size:
-            yield problem(f"must divide the padded vocabulary {vocab} of {self.name}")
+        kv_heads, vocab = self.num_key_value_heads, ceil(self.vocab_size / VOCAB_PADDING) * VOCAB_PADDING
+        heads = f"the {kv_heads} KV heads (or be a multiple of {kv_heads})"
+        parts = {
+            f"the {self.num_attention_heads} query heads": self.num_attention_heads % size,
+            heads: kv_heads % size and size % kv_heads,
+            f"the intermediate size {self.intermediate_size}": self.intermediate_size % size,
+            f"the padded vocabulary {vocab}": vocab % size,
+        }
+        return [part for part, rest in parts.items() if rest]
 
     # ---- parameters
 

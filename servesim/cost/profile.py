@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from math import log
@@ -18,28 +18,11 @@ from servesim.cost.kernels.all_reduce import AllReduce
 from servesim.cost.kernels.decode_attention import DecodeAttention
 from servesim.cost.kernels.elementwise import Elementwise
 from servesim.cost.kernels.gemm import Gemm
-from servesim.cost.kernels.moe import Moe
 from servesim.cost.kernels.prefill_attention import PrefillAttention
 from servesim.cost.model import KvCacheDtype, Model
 from servesim.cost.overhead import EngineOverhead
+from servesim.cost.profile_content import CHIP, FORMS, LINK, content_problems, required
 from servesim.cost.step_time import PLAIN, Decoding
-
-#: The form of each operation, whose coefficients a profile gives by format or size.
-FORMS: dict[str, type] = {
-    "gemm": Gemm,
-    "decode_attention": DecodeAttention,
-    "prefill_attention": PrefillAttention,
-    "all_reduce": AllReduce,
-    "moe": Moe,
-    "quantise": Elementwise,
-}
-
-#: What a step cannot do without: everything else can be scaled from BF16, or taken from the datasheet.
-NEEDED = ("gemm", "decode_attention", "prefill_attention")
-
-#: Datasheet figures that rates are fractions of: those of the chip, and of its links.
-CHIP = ("hbm_bytes_per_s", "bf16_flops_per_s", "fp8_flops_per_s")
-LINK = "nvlink_bytes_per_s"
 
 Coefficients = Mapping[str, Mapping[str, Any]]
 
@@ -75,7 +58,7 @@ class Profile:
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong with the coefficients, the datasheet and the ranges, and what is missing."""
-        yield from _content_problems(vars(self))
+        yield from content_problems(vars(self))
 
     @cached_property
     def hash(self) -> str:
@@ -214,70 +197,6 @@ def profile_problems(said: object, path: str) -> Iterator[Problem]:
     known = field_types(Profile)
     given = {name: value for name, value in said.items() if name in known}
     found = [Problem(str(name), value, "unknown key") for name, value in said.items() if name not in known]
-    found += [Problem(name, None, "is missing") for name in _required(Profile) if name not in given]
-    found += [*field_problems(Profile, given), *_content_problems(given)]
+    found += [Problem(name, None, "is missing") for name in required(Profile) if name not in given]
+    found += [*field_problems(Profile, given), *content_problems(given)]
     yield from (problem.under(path) for problem in found)
-
-
-def _content_problems(said: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong inside the fields of a profile that are mappings at all."""
-    for operation, form in FORMS.items():
-        for name, coefficients in _items(said.get(operation)):
-            yield from _form_problems(form, coefficients, f"{operation}.{name}")
-    for operation in NEEDED:
-        if isinstance(said.get(operation), Mapping) and "bf16" not in said[operation]:
-            yield Problem(f"{operation}.bf16", None, "is missing")
-    if isinstance(datasheet := said.get("datasheet"), Mapping):
-        missing = [figure for figure in (*CHIP, LINK) if figure not in datasheet]
-        yield from (Problem(f"datasheet.{figure}", None, "is missing") for figure in missing)
-        figures = {figure: datasheet[figure] for figure in (*CHIP, LINK) if figure in datasheet}
-        yield from field_problems(Gpu, figures, "datasheet")
-    yield from _range_problems(said.get("ranges"))
-
-
-def _form_problems(form: type, coefficients: Any, path: str) -> Iterator[Problem]:
-    """Yield what keeps coefficients from being those of a form."""
-    if not isinstance(coefficients, Mapping):
-        yield Problem(path, coefficients, "must be coefficients: keys with values")
-        return
-    known = field_types(form)
-    unknown = [name for name in coefficients if name not in known]
-    missing = [name for name in _required(form) if name not in coefficients]
-    yield from (Problem(f"{path}.{name}", coefficients[name], "unknown coefficient") for name in unknown)
-    yield from (Problem(f"{path}.{name}", None, "is missing") for name in missing)
-    given = {name: value for name, value in coefficients.items() if name in known}
-    yield from field_problems(form, given, path)
-
-
-def _range_problems(ranges: Any) -> Iterator[Problem]:
-    """Yield what is not a range, [least, largest], by size, by format, by operation."""
-    for operation, formats in _items(ranges):
-        if not isinstance(formats, Mapping):
-            yield Problem(f"ranges.{operation}", formats, "must be ranges: keys with values")
-        for name, sizes in _items(formats):
-            if not isinstance(sizes, Mapping):
-                yield Problem(f"ranges.{operation}.{name}", sizes, "must be ranges: keys with values")
-            for size, ends in _items(sizes):
-                if not _is_range(ends):
-                    message = "must be [least, largest], two numbers"
-                    yield Problem(f"ranges.{operation}.{name}.{size}", ends, message)
-
-
-def _is_range(ends: Any) -> bool:
-    """Tell whether there are two numbers, in order; a comparison with NaN is false."""
-    if not (isinstance(ends, Sequence) and len(ends) == 2):
-        return False
-    numbers = all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends)
-    return numbers and ends[0] <= ends[1]
-
-
-def _items(said: Any) -> Iterable[tuple[Any, Any]]:
-    """Return the items of a mapping; of anything else none."""
-    return said.items() if isinstance(said, Mapping) else ()
-
-
-def _required(component: type) -> list[str]:
-    """Return the names of the fields that have no default."""
-    return [
-        one.name for one in fields(component) if one.default is MISSING and one.default_factory is MISSING
-    ]

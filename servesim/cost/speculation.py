@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 
-from servesim.check import Problem, quantity
+from servesim.check import Problem, listed, quantity
 from servesim.cost.acceptance import mean_tokens, rate_of
 from servesim.cost.model import BF16_BYTES, MOST_WIDTH, Model
 
@@ -87,8 +87,12 @@ class Speculation(ABC):
         """Return the bytes of the draft's weights on one GPU."""
         return 0
 
-    def misfits(self, target: Model, tensor_parallel_size: int) -> Iterator[Problem]:
-        """Yield what keeps the draft from running beside a model on so many GPUs."""
+    def misfits(self, target: Model) -> Iterator[Problem]:
+        """Yield what keeps it from drafting for a model."""
+        return iter(())
+
+    def tensor_parallel_problems(self, target: Model, size: int) -> Iterator[Problem]:
+        """Yield what keeps the draft from being split over ``size`` GPUs, other than the model beside it."""
         return iter(())
 
 
@@ -127,13 +131,15 @@ class DraftModel(Speculation):
         """Return the bytes of all its weights on one GPU."""
         return self.model.weight_bytes(tensor_parallel_size)
 
-    def misfits(self, target: Model, tensor_parallel_size: int) -> Iterator[Problem]:
-        """Yield what keeps it from drafting for a model, and from being split over so many GPUs."""
+    def misfits(self, target: Model) -> Iterator[Problem]:
+        """Yield a problem where the two do not speak of the same tokens."""
         if self.model.vocab_size != target.vocab_size:
             message = f"must have the vocabulary of {target.name}, {target.vocab_size} (tokens)"
             yield Problem("model.vocab_size", self.model.vocab_size, message)
-        for problem in self.model.tensor_parallel_problems(tensor_parallel_size):
-            yield Problem("model", self.model.name, f"{problem.path} {problem.message}")
+
+    def tensor_parallel_problems(self, target: Model, size: int) -> Iterator[Problem]:
+        """Yield what keeps the draft model from being split over ``size`` GPUs."""
+        return self.model.tensor_parallel_problems(size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,11 +173,11 @@ class Heads(Speculation):
         head = (self.draft_vocab_size or 0) * target.hidden_size * BF16_BYTES
         return ceil(layer + (joining + head) / tensor_parallel_size)
 
-    def misfits(self, target: Model, tensor_parallel_size: int) -> Iterator[Problem]:
-        """Yield what keeps an LM head of its own from being split over so many GPUs."""
-        if self.draft_vocab_size is not None:
-            for problem in self.draft(target).tensor_parallel_problems(tensor_parallel_size):
-                yield Problem("draft_vocab_size", self.draft_vocab_size, f"{problem.path} {problem.message}")
+    def tensor_parallel_problems(self, target: Model, size: int) -> Iterator[Problem]:
+        """Yield what keeps an LM head of its own from being split over ``size`` GPUs."""
+        draft, shared = self.draft(target), target.indivisible(size)
+        if own := [part for part in draft.indivisible(size) if part not in shared]:
+            yield Problem("tensor_parallel_size", size, f"must divide {listed(own, 'and')} of {draft.name}")
 
 
 @dataclass(frozen=True, kw_only=True)

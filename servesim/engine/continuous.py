@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from servesim.check import LEAST_FACTOR, Problem, quantity
+from servesim.check import LEAST_FACTOR, MOST_S, Problem, listed, quantity
 from servesim.cost.speculation import DraftModel, Heads, Ngram, Speculation
 from servesim.engine.offload import MOST_GIB, Offload
 from servesim.engine.queue_order.fair import Fair
@@ -36,6 +36,9 @@ class Continuous:
     steps of their own. With ``enable_prefix_caching`` a request computes only what it does not find:
     of its own KV after a preemption, and of what others have computed that begins as its prompt does.
 
+    With a ``step_target_s`` the token budget of a step is, up to ``max_num_batched_tokens``, the largest with
+    which it takes at most so long beside its decodes (:mod:`servesim.engine.step_target`).
+
     With ``speculation`` every decode is a verification of drafted tokens, each of which counts in the token
     budget. Other than in vLLM, which then drafts less, the budget must have room for all sequences.
 
@@ -46,6 +49,7 @@ class Continuous:
 
     queue_order: QueueOrder = quantity(default=Fcfs())
     prefill_policy: PrefillPolicy = quantity(default="stall_free")
+    step_target_s: float | None = quantity("s per step", above=0, at_most=MOST_S, default=None)
     max_num_seqs: int = quantity("sequences", at_least=1, at_most=MOST_SEQUENCES, default=1024)
     max_num_batched_tokens: int = quantity("tokens per step", at_least=1, at_most=MOST_TOKENS, default=8192)
     block_size: int = quantity("tokens", at_least=1, at_most=MOST_TOKENS, default=16)
@@ -64,6 +68,8 @@ class Continuous:
     concerns: ClassVar[tuple[str, ...]] = (
         "queue_order",
         "prefill_policy",
+        "step_target_s",
+        "enable_chunked_prefill",
         "max_num_seqs",
         "max_num_batched_tokens",
         "speculation",
@@ -87,10 +93,24 @@ class Continuous:
         if self.throws_out and self.prefill_policy != "stall_free":
             message = "must be false unless prefill_policy=stall_free"
             yield Problem("queue_order.preempt", True, message)
+        yield from self._misfits_of_target()
         if self.speculation is not None:
             yield from self._draft_problems(self.speculation)
         if self.offload is not None:
             yield from self._misfits_of_tiers()
+
+    def _misfits_of_target(self) -> Iterator[Problem]:
+        """Yield what steps of a given length do not go together with."""
+        needed = {
+            "enable_chunked_prefill=true": self.enable_chunked_prefill,
+            "prefill_policy=stall_free": self.prefill_policy == "stall_free",
+            "queue_order.preempt=false": not self.throws_out,
+            "scheduler/speculation=none": self.speculation is None,
+            "scheduler/offload=none": self.offload is None,
+        }
+        lacking = listed((setting for setting, there in needed.items() if not there), "and")
+        if self.step_target_s is not None and not all(needed.values()):
+            yield Problem("step_target_s", self.step_target_s, f"must be null unless {lacking}")
 
     def _misfits_of_tiers(self) -> Iterator[Problem]:
         """Yield what tiers behind the GPUs do not go together with."""

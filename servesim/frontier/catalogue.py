@@ -13,7 +13,6 @@ from servesim.config.loading import load
 from servesim.frontier.candidate import Candidate
 from servesim.frontier.traffic import has_a_rate
 from servesim.scenario import Scenario
-from servesim.workload.sessions import Sessions
 from servesim.workload.trace import Trace
 
 #: Keys that a plan sets itself, and what to do instead.
@@ -73,7 +72,7 @@ def catalogue(
             candidates += [Candidate(gpu, scheduler, n, _sized(scenario, n), typed) for n in sizes]
     if candidates:
         found += _unplannable(candidates[0].scenario)
-    return candidates, list({str(problem): problem for problem in found}.values())
+    return candidates, found
 
 
 def _misplaced(overrides: Iterable[str]) -> Iterator[Problem]:
@@ -137,18 +136,18 @@ def _sized(scenario: Scenario, size: int) -> Scenario:
 
 def _unplannable(scenario: Scenario) -> Iterator[Problem]:
     """Yield why there is no plan for this traffic or this objective."""
-    if isinstance(scenario.workload, Trace):
+    if scenario.conversations is not None:
+        message = (
+            "cannot be planned for: what a turn costs depends on what the cache still has of those before; "
+            "sweep cluster.replicas instead"
+        )
+        yield Problem("workload", scenario.as_dict()["workload"]["kind"], message)
+    elif isinstance(scenario.workload, Trace):
         if scenario.workload.at_once:
             yield Problem("workload.at_once", True, "has no rate to be carried; set workload.at_once=false")
         elif not scenario.workload.timed:
             message = "has no times; set workload.rate_rps, the rate to be carried"
             yield Problem("workload.path", scenario.workload.path, message)
-    elif isinstance(scenario.workload, Sessions):
-        message = (
-            "cannot be planned for: what a turn costs depends on what the cache still has of those before; "
-            "sweep cluster.replicas instead"
-        )
-        yield Problem("workload", "sessions", message)
     elif not has_a_rate(scenario.workload):
         kind = scenario.as_dict()["workload"]["arrivals"]["kind"]
         message = "has no one rate to be carried; choose workload/arrivals=poisson, gamma or constant"

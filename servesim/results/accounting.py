@@ -28,7 +28,8 @@ class Facts:
         retries_pending: failed attempts whose retry was still to come at the horizon: it is not injected.
         held_due_s: when the requests were due, by the horizon, that ``max_concurrency`` still held back
             then: they are not injected.
-        not_sent: requests whose time had not come by the horizon: they are not injected.
+        not_sent: requests that were asked for, and whose time had not come by the horizon: they are not
+            injected. Where answers lead to requests, none unless somebody said how many.
         length_capped: outputs cut at ``max_model_len``.
         zero_output_rows: rows of a trace with 0 output tokens, run as 1.
         open_loop: whether arrivals wait for nobody.

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from servesim.screen.figures import money, number, percent
 from servesim.screen.hardware import gpus, usd_per_hour
+from servesim.screen.idle import idle
 from servesim.screen.words import formats
 
 Run = tuple[str, Sequence[str], Mapping[str, Any] | None]
@@ -55,8 +56,9 @@ def print_comparison(runs: Sequence[Run], out: Console, files: str = "") -> None
         rows.append([name, *(cells[index] for cells in apart.values()), *figures])
     same = {formats(summary["scenario"]) for _, _, summary in runs if summary}
     lines += [f"All have {text}" for text in same if len(same) == 1]
-    notes = [note for _, _, summary in runs if summary for note in summary["scenario"].get("notes", ())]
-    lines += dict.fromkeys(notes)
+    scenarios = [summary["scenario"] for _, _, summary in runs if summary]
+    notes = [note for scenario in scenarios for note in scenario.get("notes", ())]
+    lines += dict.fromkeys([*notes, *idle(scenarios)])
     table = [*map(list, zip(*headings, strict=True)), *rows]
     lines += _without_the_bill(table, headings, out.width)
     words = {*range(1 + len(apart)), len(table[0]) - 1}  # columns to be set from the left

@@ -9,6 +9,7 @@ from typing import Any
 from servesim.check import listed
 from servesim.screen.basis import basis, largest
 from servesim.screen.figures import counted, number
+from servesim.screen.idle import idle
 from servesim.screen.patience import failures
 
 #: Times the 99th percentile of E2E that requests must have come for, so that ramp and drain weigh little.
@@ -30,13 +31,8 @@ _FULL, _LONG = 0.6, 0.1
 #: Times the mean of its pool from which on a replica has many requests, and a mean that chance spreads less.
 _UNEVEN, _ENOUGH = 1.5, 20
 
-#: Routers that look for what is cached of a prompt.
-_BY_PREFIX = ("prefix_affinity", "kv_aware")
 #: Share of the sessions from which on the unfinished ones bias what is said of the others.
 _MANY_UNFINISHED = 0.05
-
-#: What tenants may have that one queue order alone looks at, and what it is where nobody has said.
-_LOOKED_AT = {"priority": ("priority", 0), "slack_s": ("earliest_deadline", None), "weight": ("fair", 1.0)}
 
 _SATURATED = "saturated: more arrives than is served, so latencies depend on how long the run lasts"
 _GIVEN_RATES = "how often drafts are right is taken as given, for all requests alike (scheduler.speculation)"
@@ -52,9 +48,8 @@ def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
         yield _NO_CAPACITY
     if summary.get("speculation"):
         yield _GIVEN_RATES
-    yield from _on_the_router(summary["scenario"])
+    yield from idle([summary["scenario"]])
     yield from _on_the_spread(summary.get("replicas") or ())
-    yield from _on_the_tenants(summary["scenario"])
     yield from _on_the_window(summary)
     yield from _on_the_sending(summary)
     yield from _on_the_requests(summary)
@@ -111,13 +106,6 @@ def _on_the_calibration(calibration: Mapping[str, Any]) -> Iterator[str]:
         yield f"{linked:.1%} of the time is all-reduces: {how}"
 
 
-def _on_the_router(scenario: Mapping[str, Any]) -> Iterator[str]:
-    """Yield where a router has nothing to look for."""
-    router, scheduler = scenario["router"]["kind"], scenario["scheduler"]
-    if router in _BY_PREFIX and not scheduler.get("enable_prefix_caching"):
-        yield f"router {router}: no replica reuses the beginning of a prompt, so only the load counts"
-
-
 def _on_the_spread(replicas: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield where one replica of a pool gets far more requests than the others."""
     for role in dict.fromkeys(replica["role"] for replica in replicas):
@@ -127,17 +115,6 @@ def _on_the_spread(replicas: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             which = "replica" if role == "serve" else f"{role} replica"
             times = f"{max(own) / mean:.1f} times the mean of {len(own)}"
             yield f"the busiest {which} got {max(own):,} requests, {times}"
-
-
-def _on_the_tenants(scenario: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what tenants have that the queue order does not look at."""
-    tenants = (scenario["workload"].get("tenants") or {}).values()
-    order = scenario["scheduler"].get("queue_order")
-    chosen = order["kind"] if order else "fcfs"
-    given = f"queue_order={chosen}" if order else f"scheduler={scenario['scheduler']['kind']}"
-    for key, (wanted, usual) in _LOOKED_AT.items():
-        if chosen != wanted and any(tenant[key] != usual for tenant in tenants):
-            yield f"the tenants' {key} has no effect on the order with {given}, only with {wanted}"
 
 
 def _on_the_window(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -151,7 +128,7 @@ def _on_the_window(summary: Mapping[str, Any]) -> Iterator[str]:
     elif not summary["scenario"]["steady"] and _is_mostly_ramp(summary):
         began_s, lasted_s = (number(s) for s in (summary["sessions"]["begun_for_s"], summary["duration_s"]))
         took = f"short run: sessions began for {began_s} of its {lasted_s} s"
-        yield f"{took}; throughput and $ include ramp and drain: {_longer(summary)}"
+        yield f"{took}; throughput and $ include ramp and drain: {_longer(summary) or 'steady=true'}"
     elif not summary["scenario"]["steady"] and _is_short(summary):
         took = f"short run: {number(sending_s(summary))} s of arrivals"
         yield f"{took}; throughput and $ include ramp and drain: more requests, or steady=true"
@@ -179,7 +156,7 @@ def _is_mostly_ramp(summary: Mapping[str, Any]) -> bool:
 def _longer(summary: Mapping[str, Any]) -> str:
     """Tell how to have a steady part of some length in a run of conversations; nothing to say of others."""
     sessions = summary.get("sessions")
-    if sessions is None:
+    if sessions is None or summary["scenario"]["workload"]["kind"] == "trace":
         return ""
     lasted_s = sessions["duration_s"]["p95"] or summary["duration_s"]
     workload = summary["scenario"]["workload"]
@@ -231,31 +208,25 @@ def _on_the_requests(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"{counted(accounting['warmup'], 'warm-up request')} before, left out of all figures"
     yield from failures(summary)
     longest = min(pool["max_model_len"] for pool in summary["memory"].values())
-    yield from _on_the_sessions(summary.get("sessions"), summary["scenario"]["steady"])
+    yield from _on_the_sessions(summary)
     counts = {
         "output": (accounting["length_capped"], f" cut at max_model_len ({longest:,} tokens)"),
         "preemption": (accounting["preemptions"], ""),
-        "arrival": (_not_sent(summary), " past the horizon, not sent"),
+        "arrival": (accounting["not_sent"], " past the horizon, not sent"),
         "request": (accounting["client_queued"], " still held back in the client at the horizon"),
     }
     yield from (f"{counted(count, noun)}{what}" for noun, (count, what) in counts.items() if count)
 
 
-def _not_sent(summary: Mapping[str, Any]) -> int:
-    """Return the arrivals past the horizon; 0 where answers lead to requests and nobody said how many."""
-    workload = summary["scenario"]["workload"]
-    answers = workload["kind"] == "sessions" or "concurrency" in workload.get("arrivals", {})
-    asked = workload.get("requests") or workload.get("sessions")
-    return 0 if answers and not asked else int(summary["accounting"]["not_sent"])
-
-
-def _on_the_sessions(sessions: Mapping[str, Any] | None, steady: bool) -> Iterator[str]:
+def _on_the_sessions(summary: Mapping[str, Any]) -> Iterator[str]:
     """Yield what ended conversations before their last turn."""
-    if sessions is None:
+    if (sessions := summary.get("sessions")) is None:
         return
+    drawn, steady = summary["scenario"]["workload"]["kind"] == "sessions", summary["scenario"]["steady"]
     if sessions["unfinished"] > _MANY_UNFINISHED * sessions["begun"]:
         told = f"{counted(sessions['unfinished'], 'session')} unfinished when the sending ended"
-        so = "those that ended are short ones" if steady else "workload.sessions=N lets N of them end"
+        lets = "workload.sessions=N lets N of them end" if drawn else "workload.requests=null lets all end"
+        so = "those that ended are short ones" if steady else lets
         yield f"{told}, most of them long: {so}"
     if full := sessions["context_full"]:
         yield f"{counted(full, 'session')} ended early: the next prompt would have been too long"

@@ -13,14 +13,16 @@ from rich.text import Text
 from servesim.check import listed
 from servesim.screen.console import print_lines
 from servesim.screen.dialect import dialect, dialect_definitions, dialect_title
-from servesim.screen.figures import counted, dollars, number, percent
+from servesim.screen.figures import dollars, number
 from servesim.screen.groups import class_rows, evenness, tenant_rows
 from servesim.screen.hardware import cluster, gpus, prices
+from servesim.screen.load import load
 from servesim.screen.notes import notes
-from servesim.screen.options import option, scheduler
-from servesim.screen.patience import retried, terms
+from servesim.screen.options import scheduler
+from servesim.screen.patience import retried
 from servesim.screen.reuse import prefix_cache, sessions, speculation
 from servesim.screen.tiers import kv_tiers, swapped
+from servesim.screen.traffic import traffic
 from servesim.screen.words import energy, formats, goodput, memory_table
 
 _PERCENTILES = ("p50", "p90", "p95", "p99")
@@ -38,14 +40,6 @@ _RATES = (
     ("output tokens/s", "output_tokens_per_s"),
     ("total tokens/s", "total_tokens_per_s"),
 )
-_SHARES = {
-    "busy": "busy",
-    "compute": "of peak compute",
-    "bandwidth": "of bandwidth",
-    "kv_cache": "of KV blocks held by requests",
-}
-#: Share of the requests from which on their loss is told, and of E2E from which on a wait is long.
-_MANY_LOST, _LONG = 0.01, 0.1
 _LEAST_S = 5e-7  # a part of E2E that is shorter is the rounding of sums
 
 
@@ -86,7 +80,7 @@ def _sections(
     yield "Scheduler", scheduler(scenario)
     if summary.get("speculation"):
         yield "Speculation", speculation(summary["speculation"])
-    yield "Traffic", _traffic(summary)
+    yield "Traffic", traffic(summary)
     yield "Memory", _memory(summary)
     if section := summary["offload"]:
         yield "KV tiers", kv_tiers(section, scenario["scheduler"]["offload"])
@@ -112,54 +106,13 @@ def _sections(
         yield "Tenants", _tenants(by_tenant, whole_run)
     yield "Cost", _cost(summary)
     yield "Energy", energy(summary)
-    yield "Load", _load(summary)
+    yield "Load", load(summary)
     yield "Notes", "\n".join(notes(summary, trace)) or "none"
     if section:
         yield "Definitions", dialect_definitions(section)
     if folder is not None:
         names = ", ".join(sorted(path.name for path in folder.iterdir() if path.is_file()))
         yield "Files", f"{folder}/: {names}"
-
-
-def _traffic(summary: Mapping[str, Any]) -> str:
-    """Tell what was asked, whatever became of it."""
-    traffic, workload = summary["traffic"], summary["scenario"]["workload"]
-    limit = terms(summary["scenario"])
-    # a rate that follows the answers is not offered
-    users = "concurrency" in workload.get("arrivals", {}) or workload["kind"] == "sessions"
-    rate = number(traffic["offered_per_s"])
-    at_rate = f" {'sent' if users else 'offered'} at {rate}/s" if traffic["offered_per_s"] else ""
-    tokens = (number(traffic[f"{way}_tokens"]) for way in ("input", "output"))
-    means = "{} tokens in and {} out on average".format(*tokens)
-    lasted = f"all over in {number(summary['duration_s'])} simulated seconds"
-    sent = f"{counted(traffic['requests'], 'request')}{at_rate}"
-    meant = summary["sessions"]["requests_meant"] if "sessions" in summary else 1.0
-    source = _source(workload, bool(traffic["offered_per_s"]), meant)
-    return f"{sent}: {source}{limit}; {means}; {lasted}"
-
-
-def _source(workload: Mapping[str, Any], spread: bool, meant: float) -> str:
-    """Tell where the requests come from, so many from each session."""
-    if workload["kind"] == "trace":
-        if workload["rate_rps"] is not None:
-            return f"{workload['path']} as a Poisson process"
-        if workload["at_once"] or not spread:
-            return f"{workload['path']}, all at once"
-        times = "" if workload["rate_scale"] == 1 else f"{workload['rate_scale']:g} times "
-        return f"{workload['path']} at {times}its recorded rate"
-    if workload["kind"] == "replay":
-        return f"{workload['source']}, {'all at once' if workload['at_once'] else 'at its recorded times'}"
-    arrivals = dict(workload["arrivals"])
-    if not arrivals.get("think_time_s"):
-        arrivals.pop("think_time", None)
-    if workload["kind"] != "sessions":
-        return option(arrivals)
-    rate = arrivals.pop("rate_rps", None)
-    told = f"sessions, {option(arrivals)}"
-    if rate is None:
-        return told
-    at_last = f"{number(rate * meant)} requests/s once steady"
-    return f"{told}: {number(rate)} sessions/s x {number(meant)} requests = {at_last}"
 
 
 def _memory(summary: Mapping[str, Any]) -> RenderableType:
@@ -221,45 +174,6 @@ def _cost(summary: Mapping[str, Any]) -> str:
     steady = f"the steady {number(summary['window_s'])} s"
     spent = f"{steady if summary['scenario']['steady'] else 'the run'}: {dollars(cost['usd'])}"
     return f"{tokens}; {spent}\n{prices(summary['scenario'])}"
-
-
-def _load(summary: Mapping[str, Any]) -> str:
-    """Tell how busy the GPUs were, of two pools each one's."""
-    used = summary["utilisation"]
-    if not used["roles"]:
-        return f"{_saturation(summary)}; {_shares(used)}"
-    return "\n".join(
-        [_saturation(summary), *(f"{role}: {_shares(own)}" for role, own in used["roles"].items())]
-    )
-
-
-def _shares(used: Mapping[str, Any]) -> str:
-    return ", ".join(f"{percent(used[name])} {words}" for name, words in _SHARES.items())
-
-
-def _saturation(summary: Mapping[str, Any]) -> str:
-    if not summary["saturated"] and (lost := _lost(summary)):
-        return lost
-    if summary["saturated"] is None:
-        workload = summary["scenario"]["workload"]
-        kind = workload.get("arrivals", {}).get("kind")
-        if kind == "burst" or workload.get("at_once"):
-            return f"all {'sessions' if workload['kind'] == 'sessions' else 'requests'} at once"
-        return "closed loop" if kind == "closed_loop" else "too short to tell saturation"
-    return "SATURATED" if summary["saturated"] else "not saturated"
-
-
-def _lost(summary: Mapping[str, Any]) -> str:
-    """Tell of load that was lost; where others waited long, a queue that is cut so need not grow."""
-    accounting = summary["accounting"]
-    rejected = sum(accounting["dropped"].get(reason, 0) for reason in ("queue_full", "slo"))
-    ends = {"timed out": accounting["timed_out"], "rejected": rejected}
-    if sum(ends.values()) <= _MANY_LOST * accounting["injected"]:
-        return ""
-    said = " and ".join(f"{count:,} {how}" for how, count in ends.items() if count)
-    spent = {name: part or 0.0 for name, part in summary["breakdown_s"].items()}
-    waited = spent["queue"] + spent["preempted"] + spent["decode_queue"]
-    return f"OVERLOADED ({said})" if rejected or waited > _LONG * sum(spent.values()) else said
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

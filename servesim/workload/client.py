@@ -76,6 +76,6 @@ class Client:
         if self.max_concurrency is not None:
             message = (
                 "does not go with sessions, whose turns wait for answers; to limit them choose "
-                "workload/arrivals=closed_loop"
+                "workload=sessions workload/arrivals=closed_loop"
             )
             yield Problem("client.max_concurrency", self.max_concurrency, message)

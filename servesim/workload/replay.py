@@ -36,6 +36,7 @@ class Replay:
 
     shares_prefixes: ClassVar[bool] = False
     duration_s: ClassVar[float | None] = None
+    counted: ClassVar[bool] = True
     notes: ClassVar[Notes | None] = None
 
     @property

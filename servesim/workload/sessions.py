@@ -85,6 +85,11 @@ class Sessions(Arriving):
         return self.requests
 
     @property
+    def counted(self) -> bool:
+        """Return whether somebody has said how many requests or sessions there are, whenever answers come."""
+        return self.duration_s is None and (self.requests or self.sessions) is not None
+
+    @property
     def requests_per_session(self) -> float:
         """Return the mean number of requests of a session that nothing ends early."""
         return self.turns.mean * (1 + self.tools.calls)

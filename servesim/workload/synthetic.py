@@ -46,6 +46,11 @@ class Synthetic(Arriving):
         "rate_scale": "set workload.arrivals.rate_rps, or choose workload=trace",
     }
 
+    @property
+    def counted(self) -> bool:
+        """Return whether somebody has said how many requests are sent, whenever answers come."""
+        return self.requests is not None and self.duration_s is None
+
     def problems(self) -> Iterator[Problem]:
         """Yield a problem where the requests would take longer to send than a clock shows, or never end."""
         counted = isinstance(self.arrivals, (Burst, VllmBench))

@@ -15,12 +15,15 @@ from servesim.check import LEAST_FACTOR, MOST_FACTOR, MOST_S, ConfigError, Probl
 from servesim.streams import Streams
 from servesim.workload.arrivals import LEAST_RPS, MOST_RPS, ClosedLoop
 from servesim.workload.batch import BATCH_ROWS, MOST_REQUESTS, Batch, FloatArray, IntArray
+from servesim.workload.followed import Followed, Groups, TurnInputs
 from servesim.workload.formats import Options, Recording, read
 from servesim.workload.formats.options import TimedTrace
 from servesim.workload.formats.prefixes import Spans, shared_spans
 from servesim.workload.notes import Notes
 from servesim.workload.origin import ANYWHERE, Origin
+from servesim.workload.recorded import RecordedSessions
 from servesim.workload.tenant import Tenants, draw_tenants, tenant_origins
+from servesim.workload.trace_settings import at_odds, remarks, without_times, without_turns
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,12 @@ class Trace:
 
     With ``rate_rps`` the requests come in the same order, but as a Poisson process of that rate, drawn from
     the stream of the arrivals; a file without times, such as ShareGPT's, is otherwise sent at once.
+
+    Where the file tells sessions (:mod:`servesim.workload.formats.dialogue`), each begins at the time of its
+    first row, and a later turn is sent when the answer before it has ended and its delay is over, but not
+    before its own time, as far from the first turn as recorded; ``follow_turns`` off sends each row at its
+    time. ``turn_inputs`` says whether lengths of later prompts are of all that was said (whole), or of what
+    is new. The window is that of the sessions' first rows, and ``rate_rps`` the rate of sessions.
 
     The file is read once, when the configuration is checked or the requests are first asked for.
     """
@@ -68,9 +77,12 @@ class Trace:
     tokenizer: str | None = quantity("the path of a tokenizer.json", default=None)
     characters_per_token: float = quantity("characters", at_least=0.1, at_most=1000, default=4.0)
     prefix_sharing: bool = quantity(default=True)
+    follow_turns: bool = quantity(default=True)
+    turn_inputs: TurnInputs = quantity(default="auto")
     tenants: Tenants = quantity("tenants by name", factory=dict)
 
     users: ClassVar[ClosedLoop | None] = None
+    counted: ClassVar[bool] = True
     concurrency: ClassVar[int | None] = None
     hints: ClassVar[Mapping[str, str]] = {
         "arrivals": "a trace has its own times; set workload.rate_scale, workload.rate_rps to send its "
@@ -86,12 +98,16 @@ class Trace:
     @property
     def shares_prefixes(self) -> bool:
         """Return whether what one request leaves in a cache may be found by another."""
-        return self._spans is not None
+        return self.recorded.shares_prefixes if self.recorded else self._spans is not None
 
     @property
     def notes(self) -> Notes:
         """Return what was done to the rows of the file."""
-        return self._reading[1]
+        if (followed := self._followed) is None:
+            return self._reading[1]
+        return followed.notes(
+            self.requests, self.timed, self.rate_rps is not None, remarks(self, self._recording)
+        )
 
     @property
     def timed(self) -> bool:
@@ -101,8 +117,11 @@ class Trace:
     def batches(self, streams: Streams) -> Iterator[Batch]:
         """Yield the requests in order of sending, at most ``BATCH_ROWS`` at a time.
 
-        Nothing is drawn unless there is a ``rate_rps``.
+        Nothing is drawn unless there is a ``rate_rps``. Of sessions the first requests, as later ones wait.
         """
+        if self.recorded is not None:
+            yield from self.recorded.batches(streams)
+            return
         requests = self._reading[0]
         draw = draw_tenants(self.tenants, streams) if self.tenants else None
         if self.rate_rps is not None:
@@ -134,34 +153,48 @@ class Trace:
         if self.end_s is not None and self.end_s <= self.start_s:
             yield Problem("end_s", self.end_s, f"must be above start_s, {self.start_s:g} (s)")
             return
-        if found := list(self._at_odds()):
+        if found := list(at_odds(self)):
             yield from found
             return
         try:
-            timed, _ = self._recording.timed, self._reading
+            timed, _ = self._recording.timed, self.recorded or self._reading
         except ConfigError as error:
             yield from error.problems
             return
-        yield from () if timed else self._without_times()
+        yield from () if timed else without_times(self)
+        yield from without_turns(self, self._recording)
 
-    def _at_odds(self) -> Iterator[Problem]:
-        """Yield the settings that do not go together, whatever is in the file."""
-        if self.at_once:
-            for name, unset in (("rate_rps", None), ("rate_scale", 1.0)):
-                if (value := getattr(self, name)) != unset:
-                    yield Problem(name, value, "does not go with at_once, which sends all at 0")
-        if self.rate_rps is not None and self.duration_s is not None:
-            message = "does not go with rate_rps, whose times are drawn; set requests instead"
-            yield Problem("duration_s", self.duration_s, message)
+    @cached_property
+    def recorded(self) -> RecordedSessions | None:
+        """The sessions of the file; None where each request is sent at a time of its own."""
+        if (followed := self._followed) is None:
+            return None
+        rows = followed.groups.rows
+        return RecordedSessions(
+            begins_s=self._sent(followed.begins_ns)[0],
+            firsts=followed.groups.firsts,
+            input_tokens=self._recording.input_tokens[rows],
+            output_tokens=np.maximum(self._recording.output_tokens[rows], 1),
+            waits_s=followed.dialogue.pause_ns[rows] / 1e9,
+            offsets_s=followed.offsets_s * (0.0 if self.at_once else 1 / self.rate_scale),
+            whole=followed.whole,
+            spans=followed.spans if self.prefix_sharing else None,
+            shares=self.prefix_sharing,
+            tenants=self.tenants,
+            rate_rps=self.rate_rps and self.rate_rps * self.rate_scale,
+            requests=self.requests,
+            duration_s=self.duration_s,
+        )
 
-    def _without_times(self) -> Iterator[Problem]:
-        """Yield the settings that nothing of a file without times can follow."""
-        if self.rate_scale != 1 and self.rate_rps is None and not self.at_once:
-            message = "has no rate to multiply: the file has no times, so all is sent at once; set rate_rps"
-            yield Problem("rate_scale", self.rate_scale, message)
-        if self.end_s is not None:
-            message = "cannot end a window: the file has no times; set requests instead"
-            yield Problem("end_s", self.end_s, message)
+    @cached_property
+    def _followed(self) -> Followed | None:
+        """The sessions that begin in the window; None where turns wait for nothing."""
+        recording, dialogue = self._recording, self._recording.dialogue
+        if dialogue is None or not self.follow_turns:
+            return None
+        groups = Groups.by_begin(dialogue.session, recording.time_ns)
+        window = np.arange(*self._window(recording.time_ns[groups.opening]))
+        return Followed(recording, dialogue, groups.taken(window), self.turn_inputs)
 
     @cached_property
     def _recording(self) -> Recording:
@@ -191,7 +224,7 @@ class Trace:
             zero_outputs=int(np.count_nonzero(asked.output_tokens == 0)),
             shifted_s=0.0 if drawn else float(shift_ns) / 1e9,
             no_requests=recording.left_out,
-            remarks=(*recording.remarks, *self._on_times(recording.timed)),
+            remarks=remarks(self, recording),
         )
         return asked._replace(output_tokens=np.maximum(asked.output_tokens, 1)), notes
 
@@ -213,15 +246,6 @@ class Trace:
         assert self.rate_rps is not None
         gaps = streams.stream("arrivals").standard_exponential(count)
         return np.cumsum(gaps) / (self.rate_rps * self.rate_scale)
-
-    def _on_times(self, recorded: bool) -> Iterator[str]:
-        """Yield what became of the times of the file."""
-        if self.rate_rps is not None:
-            rate = self.rate_rps * self.rate_scale
-            why = "recorded times left aside" if recorded else "no times in the file"
-            yield f"{why}: Poisson at {rate:g}/s"
-        elif not recorded:
-            yield "no times in the file, so all is sent at once; workload.rate_rps sends at a rate"
 
     def _window(self, time_ns: np.ndarray) -> tuple[int, int]:
         """Return where the window starts and stops among the sorted times."""

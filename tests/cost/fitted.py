@@ -10,7 +10,8 @@ from servesim.cost.fitted import FittedStepTime
 from servesim.cost.gpu import Gpu
 from servesim.cost.model import Model
 from servesim.cost.overhead import EngineOverhead
-from servesim.cost.profile import CHIP, LINK, Profile
+from servesim.cost.profile import Profile
+from servesim.cost.profile_content import CHIP, LINK
 from tests.cost.shipped import gpu
 
 H100 = gpu("h100-sxm")

@@ -34,6 +34,7 @@ DECODES = "servesim/engine/decodes.py"
 LEAP = "servesim/engine/leap.py"
 FAIR = "servesim/engine/queue_order/fair_queue.py"
 SORTED = "servesim/engine/queue_order/sorted_queue.py"
+STEP_TARGET = "servesim/engine/step_target.py"
 STALLING = "servesim/engine/stalling.py"
 SWAP = "servesim/engine/swap_space.py"
 TIER = "servesim/engine/tier.py"
@@ -45,6 +46,7 @@ HAND_OVER = "servesim/cluster/disaggregated_cluster.py"
 CLIENT = "servesim/cluster/client.py"
 PATIENCE = "servesim/cluster/patience.py"
 CONVERSATIONS = "servesim/cluster/conversations.py"
+SESSION = "servesim/workload/session.py"
 
 FAULTS = (
     # ---- the growth of KV blocks
@@ -417,15 +419,28 @@ FAULTS = (
     ),
     Fault(
         "a turn is sent the wait of the turn before it after the answer",
-        CONVERSATIONS,
-        "session.waits_s[turn]",
-        "session.waits_s[turn - 1]",
+        SESSION,
+        "answered_s + self.waits_s[turn]",
+        "answered_s + self.waits_s[turn - 1]",
     ),
     Fault(
         "a prompt leaves out the answers before it",
         CONVERSATIONS,
-        "request.input_tokens + request.output_tokens + session.inputs[turn]",
-        "request.input_tokens + session.inputs[turn]",
+        "session.prompt(turn, request.input_tokens + request.output_tokens)",
+        "session.prompt(turn, request.input_tokens)",
+    ),
+    # ---- steps of a given length
+    Fault(
+        "what a prompt has computed before takes no time",
+        STEP_TARGET,
+        "[*chunks, (tokens, cached)]",
+        "[*chunks, (tokens, 0)]",
+    ),
+    Fault(
+        "nobody looks again for who may come in before a decode ends",
+        STEP_TARGET,
+        "return end_s if waits else self._leap.cut(now) or end_s",
+        "return end_s",
     ),
     # ---- what prompts share
     Fault(

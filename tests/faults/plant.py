@@ -35,6 +35,8 @@ SUITE = (
     "tests/engine/test_tiered_engine.py",
     "tests/laws/test_swapping.py",
     "tests/laws/test_kv_tiers.py::test_every_block_is_free_or_held_and_no_tier_is_fuller_than_full",
+    "tests/laws/test_step_target.py",
+    "tests/oracle/test_step_target.py::test_a_prompt_comes_in_when_it_has_lost_what_took_time",
     "tests/laws/test_client.py",
     "tests/laws/test_conversations.py",
     "tests/workload/formats/test_prefixes.py",

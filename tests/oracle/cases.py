@@ -449,6 +449,36 @@ IN_PHASES = {
     "in order": in_phases(IN_ORDER["continuous"]),
 }
 
+
+def with_target(draw: Callable[[Random], PooledCase]) -> Callable[[Random], PooledCase]:
+    """Return the drawing of the same cases with a target for steps: that of some step that may come.
+
+    In half of them every token costs much, so that prompts wait for others to be found or to be gone.
+    """
+
+    def drawn(random: Random) -> PooledCase:
+        case = draw(random)
+        step_s, tokens = case.step_time.step_s, random.choice(((1, 0), (2, 0), (9, 0), (40, 0), (5, 30)))
+        if random.random() < 0.5:
+            dear_s = [step_s * random.choice((0.0, 0.02, 0.2)) for _ in range(3)]
+            case = replace(case, step_time=AffineStepTime(step_s, 0.0, *dear_s))
+        decodes, context = random.choice(((0, 0), (1, 20), (3, 90), (8, 300)))
+        target_s = case.step_time.mixed(decodes, context, [tokens]) * random.choice((0.5, 1.0, 1.0, 1.02))
+        limits = {**case.limits, "enable_chunked_prefill": True, "step_target_s": target_s}
+        return replace(case, limits=limits)
+
+    return drawn
+
+
+#: Steps that may last so long, beside all that goes with them.
+TARGETED: dict[str, Callable[[Random], PooledCase]] = {
+    "plain": with_target(draw_continuous),
+    "client": with_target(WITH_CLIENT["continuous"]),
+    "sharing": with_target(SHARING["continuous"]),
+    "in order": with_target(IN_ORDER["sharing"]),
+    "hanging up": with_target(hanging_up(IN_ORDER["sharing"])),
+}
+
 SPECULATING = {
     "continuous": with_speculation(draw_continuous),
     "continuous, shared prompts": with_speculation(SHARING["continuous"]),

@@ -50,6 +50,7 @@ class Continuous:
         enable_prefix_caching: bool = True,
         queue_order: QueueOrder = FCFS,
         prefill_policy: PrefillPolicy = "stall_free",
+        step_target_s: float | None = None,
         speculation: Speculation | None = None,
         swap_blocks: int = 0,
         swap_block_s: float = 0.0,
@@ -63,6 +64,7 @@ class Continuous:
         self.max_num_batched_tokens = max_num_batched_tokens
         self.enable_chunked_prefill = enable_chunked_prefill
         self.enable_prefix_caching = enable_prefix_caching
+        self.step_target_s = step_target_s
         self.speculation = speculation
         self.swap_blocks = swap_blocks
         """KV blocks that the host has room for; a copy of one lasts ``swap_block_s``."""
@@ -246,13 +248,29 @@ class Continuous:
         for job in jobs:
             if self.budget == 0 or job not in self.running:
                 break
-            tokens = min(self.wanted(job), self.budget)
+            tokens = self.timely(job, job.computed, min(self.wanted(job), self.budget))
+            if tokens == 0:
+                break
             while job in self.running and self.blocks_needed(job, tokens) > self.free:
                 self.preempt(self.order.victim(self.running), now)
                 preempted = True
             if job in self.running:
                 self.take(job, tokens, now)
         return preempted
+
+    def timely(self, job: Job, computed: int, most: int) -> int:
+        """Return how many tokens of a prompt, at most ``most``, keep the step within its target."""
+        if self.step_target_s is None or job.streaming:
+            return most
+        decodes = [1 + other.computed for other in self.running if other.streaming]
+        chunks = [(tokens, other.computed) for other, tokens in self.scheduled if not other.streaming]
+        tokens = 0 if decodes or chunks else min(1, most)
+        while tokens < most:
+            more = [*chunks, (tokens + 1, computed)]
+            if self.step_time.mixed(len(decodes), sum(decodes), more) > self.step_target_s:
+                break
+            tokens += 1
+        return tokens
 
     def wanted(self, job: Job) -> int:
         """Return the tokens that a running request would compute, had the step room for all."""
@@ -301,13 +319,16 @@ class Continuous:
         """Return the blocks that the running requests need for a step of them."""
         budget, blocks = self.max_num_batched_tokens, 0
         for job in self.running:
-            tokens = min(self.wanted(job), budget)
+            tokens = self.timely(job, job.computed, min(self.wanted(job), budget))
             budget -= tokens
             blocks += self.blocks_needed(job, tokens)
         return blocks
 
     def admit(self, budget: int, now: float) -> None:
-        """Admit from the head of the queue, as long as it can be."""
+        """Admit from the head of the queue, as long as it can be, and behind whole prompts alone."""
+        chunks = dict(self.scheduled)
+        if any(not job.streaming and self.wanted(job) > chunks.get(job, 0) for job in self.running):
+            return
         while self.waiting and budget > 0 and len(self.running) < self.max_num_seqs:
             job = self.order.head(self.waiting)
             if job.origin.priority >= self.barred:
@@ -316,8 +337,8 @@ class Continuous:
             missing = self.target(job) - max(len(cached) * self.block_size, job.swapped)
             if missing > budget and not self.enable_chunked_prefill:
                 break
-            tokens = min(missing, budget)
-            if not self.has_room(job, cached, tokens):
+            tokens = self.timely(job, self.target(job) - missing, min(missing, budget))
+            if tokens == 0 or not self.has_room(job, cached, tokens):
                 break
             self.waiting.remove(job)
             self.order.admitted(job)
@@ -325,6 +346,8 @@ class Continuous:
             self.reuse(job, cached)
             self.take(job, tokens, now)
             budget -= tokens
+            if tokens < missing:
+                break
 
     def look_up(self, job: Job) -> list[int]:
         """Return the blocks of a waiting request that are still cached, the last token's never among them."""

@@ -68,6 +68,16 @@ def test_weights_and_gpus_are_told_where_they_differ() -> None:
     assert [row.split()[:2] for row in rows] == [["0", "h100-sxm"], ["3", "h200-sxm"]]
 
 
+def test_what_has_no_effect_in_any_run_is_told_once() -> None:
+    idle, heeded = (copy.deepcopy(summary_of()) for _ in range(2))
+    for summary in (idle, heeded):
+        summary["scenario"]["workload"]["tenants"] = {"a": {"priority": 1}}
+    heeded["scenario"]["scheduler"]["queue_order"] = {"kind": "priority"}
+    pairs = [[("0", [], idle), ("1", [], other), ("2", [], None)] for other in (idle, heeded)]
+    told = [" ".join(compared(200, *pair)) for pair in pairs]
+    assert [text.count("the tenants' priority has no effect") for text in told] == [1, 0]
+
+
 def test_what_only_some_runs_have_gets_a_column() -> None:
     plain = copy.deepcopy(summary_of())
     other = copy.deepcopy(plain)

@@ -183,12 +183,10 @@ def test_what_the_queue_order_does_not_look_at_is_told() -> None:
     assert "no effect" not in noted(scenario__workload__tenants={"b": tenants["b"]})
 
 
-def test_arrivals_of_a_default_number_are_not_missed_where_answers_lead_to_requests() -> None:
+def test_arrivals_past_the_horizon_are_told() -> None:
     words = "9 arrivals past the horizon"
     assert words in noted(accounting__not_sent=9)
-    assert words in noted(accounting__not_sent=9, scenario__workload__kind="sessions")
-    sessions = {"scenario__workload__kind": "sessions", "scenario__workload__requests": None}
-    assert words not in noted(accounting__not_sent=9, **sessions)
+    assert words not in noted()
 
 
 def test_what_is_of_the_whole_run_says_so_beside_a_steady_part() -> None:

@@ -41,6 +41,8 @@ def fitted(recording: Recording, room: Room) -> tuple[Recording, list[str]]:
     changes = [f"left out, {why}: {count:,}" for why, count in recording.left_out]
     if recording.unread:
         changes.append(f"not carried over: {listed(recording.unread, 'and')}")
+    if recording.dialogue is not None:
+        changes.append("not carried over: sessions and delays, so that no request waits for an answer")
     for step in (_sorted, _shifted, _rounded, _with_outputs, _with_blocks):
         recording, change = step(recording, room)
         changes += [change] if change else []

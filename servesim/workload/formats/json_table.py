@@ -8,7 +8,8 @@ from itertools import chain
 
 from servesim.check import listed
 from servesim.workload.formats.chunk import gathered, recording
-from servesim.workload.formats.faults import Faults, no_request
+from servesim.workload.formats.dialogue import KEYS, TIME, Turns
+from servesim.workload.formats.faults import Faults, no_request, refuse
 from servesim.workload.formats.field import BLOCKS_RULE, Field, ids, moment, tokens
 from servesim.workload.formats.json_chunk import Placed, chunks, of_source
 from servesim.workload.formats.options import Options
@@ -21,7 +22,8 @@ class JsonTable:
     """A layout of JSON objects: by what names each of their keys may go, the usual one first.
 
     ``time`` has the nanoseconds of a unit of each. ``blocks`` have ``block_tokens`` tokens, or as many as the
-    key of that name says. ``refused`` are keys that no object may have, with what they mean.
+    key of that name says. ``refused`` are keys that no object may have, with what they mean. ``turns``: the
+    objects may be turns of sessions (:mod:`servesim.workload.formats.dialogue`).
     """
 
     name: str
@@ -32,6 +34,7 @@ class JsonTable:
     blocks: str | None = None
     block_tokens: int | str = 1
     refused: tuple[tuple[str, str], ...] = ()
+    turns: bool = False
 
     @property
     def layout(self) -> str:
@@ -67,18 +70,26 @@ class JsonTable:
         The first of them says which keys the others must have, too. What was left out before and what else is
         in the file goes into the recording.
         """
-        left = iter(placed)
+        faults, seen = Faults(path), dict[str, None]()
+        turns = Turns(faults) if self.turns else None
+        left = _noting(turns.through(iter(placed)) if turns else placed, seen)
         first = next(left, None)
         if first is None:
             no_request(path, left_out)
         names = list(first[1]) if isinstance(first[1], dict) else []
         fields = list(self._fields(names))
-        numbers = gathered(chunks(chain([first], left), dict(self.refused)), fields, Faults(path))
-        used = {each.name for each in fields}
-        unread += tuple(name for name in names if name not in used)
+        numbers = gathered(chunks(chain([first], left), dict(self.refused)), fields, faults)
+        used = {*(each.name for each in fields), *(KEYS if self.turns else ())}
+        if self.turns and TIME in seen and TIME not in used:
+            refuse(path, f"must have {TIME} in the first request, too: others have it")
+        unread += tuple(name for name in seen if name not in used)
         size = self.block_tokens if isinstance(self.block_tokens, int) else None
-        return recording(
+        found = recording(
             numbers, self.name, path, fields, block_tokens=size, left_out=left_out, unread=unread
+        )
+        return found._replace(
+            read=(*found.read, *(name for name in KEYS if turns and name in seen)),
+            dialogue=turns.dialogue() if turns else None,
         )
 
     def _fields(self, names: Sequence[str]) -> Iterator[Field]:
@@ -95,6 +106,14 @@ class JsonTable:
             yield Field("blocks", self.blocks, ids, BLOCKS_RULE, unit)
             if isinstance(size, str):
                 yield tokens("block_tokens", size, 1)
+
+
+def _noting(placed: Iterable[Placed], seen: dict[str, None]) -> Iterator[Placed]:
+    """Yield objects, and note the keys that any of them has."""
+    for place, value in placed:
+        if isinstance(value, dict) and not value.keys() <= seen.keys():
+            seen.update(dict.fromkeys(value))
+        yield place, value
 
 
 def _one_of(known: Sequence[str], names: Sequence[str]) -> str:

@@ -2,7 +2,8 @@
 
 Source: https://github.com/kvcache-ai/Mooncake (FAST25-release/traces, README): ``hash_ids`` are blocks of 512
 tokens, each id standing for the block and all before it. AIPerf reads and writes the same layout, in which
-``hash_ids`` may be absent.
+``hash_ids`` and times may be absent, and extends it by sessions, as Dynamo does; Dynamo's agentic lines,
+which wait for others by name, are not modelled.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ MOONCAKE = JsonTable(
     output=("output_length",),
     blocks="hash_ids",
     block_tokens=BLOCK_TOKENS,
+    needs_time=False,
+    turns=True,
+    refused=(("wait_for", "waiting for others by name is not modelled; session_id and delay are"),),
 )
 
 

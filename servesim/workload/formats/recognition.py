@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from servesim.workload.formats.azure import AZURE
 from servesim.workload.formats.burstgpt import BURSTGPT
+from servesim.workload.formats.dialogue import KEYS
 from servesim.workload.formats.faults import refuse
 from servesim.workload.formats.json_chunk import NoJson, first_records
 from servesim.workload.formats.llmservingsim import LLMSERVINGSIM
@@ -112,10 +113,12 @@ def _of(formats: Iterable[Any], names: list[str], source: Source) -> Format:
 def _of_timestamps(source: Source) -> Recognised:
     """Return Mooncake's format or vLLM's, which have the same keys, by the size of blocks or the times.
 
-    Blocks that fit the prompts say it. Where there are none, or where both fit, times with a decimal point
-    are taken for seconds, others for milliseconds; then a doubt is left.
+    Turns of sessions are Mooncake's. Else blocks that fit the prompts say it. Where there are none, or where
+    both fit, times with a decimal point are taken for seconds, others for milliseconds; then a doubt is left.
     """
     records = [row for row in first_records(source, _LOOKED_AT) if isinstance(row, dict)]
+    if any(key in row for row in records for key in KEYS):
+        return Recognised(MOONCAKE)
     fits = {size: all(_fits(row, size) for row in records) for size in (BLOCK_TOKENS, VLLM_BLOCK_TOKENS)}
     if fits[BLOCK_TOKENS] != fits[VLLM_BLOCK_TOKENS]:
         return Recognised(MOONCAKE if fits[BLOCK_TOKENS] else VLLM_TIMED)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from servesim.workload.batch import IntArray
+from servesim.workload.batch import BoolArray, IntArray
 
 IdArray = NDArray[np.uint64]
 
@@ -44,6 +44,21 @@ class Blocks(NamedTuple):
         return Blocks(self.ids[np.arange(starts[-1]) + shifts], starts, self.tokens)
 
 
+class Dialogue(NamedTuple):
+    """Which session each request belongs to, the pause before it (ns), and whether it has a time of its own.
+
+    Sessions are numbered in the order of their first rows; one that has no session is one by itself.
+    """
+
+    session: IntArray
+    pause_ns: IntArray
+    dated: BoolArray
+
+    def taken(self, rows: IntArray) -> Dialogue:
+        """Return what is known of these requests, in this order."""
+        return Dialogue(self.session[rows], self.pause_ns[rows], self.dated[rows])
+
+
 class Recording(NamedTuple):
     """The requests of a trace in the order of the file: columns of equal length, and how they were got.
 
@@ -64,6 +79,8 @@ class Recording(NamedTuple):
     read: tuple[str, ...] = ()
     #: columns of the file that say nothing about times, lengths or blocks
     unread: tuple[str, ...] = ()
+    #: which answers requests wait for; None: none
+    dialogue: Dialogue | None = None
 
     @property
     def size(self) -> int:
@@ -77,6 +94,7 @@ class Recording(NamedTuple):
             input_tokens=self.input_tokens[rows],
             output_tokens=self.output_tokens[rows],
             blocks=self.blocks and self.blocks.taken(rows),
+            dialogue=self.dialogue and self.dialogue.taken(rows),
         )
 
     def by_time(self) -> Recording:

@@ -70,11 +70,26 @@ SAMPLES = {
     ),
     "mooncake_without_blocks": Sample(
         "mooncake",
-        lines({"timestamp": 0, "input_length": 7, "output_length": 3, "session_id": "a"}),
-        [0.0],
-        [7],
-        [3],
-        unread=("session_id",),
+        lines(
+            {"timestamp": 0, "input_length": 7, "output_length": 3, "priority": 1},
+            {"timestamp": 2, "input_length": 9, "output_length": 4, "created_time": 5},
+        ),
+        [0.0, 0.002],
+        [7, 9],
+        [3, 4],
+        unread=("priority", "created_time"),
+    ),
+    "mooncake_with_sessions": Sample(
+        "mooncake",
+        lines(
+            {"session_id": "a", "timestamp": 1.5, "input_length": 7, "output_length": 3},
+            {"session_id": 4, "timestamp": 2, "input_length": 8, "output_length": 0, "delay": None},
+            {"session_id": "a", "delay": 20, "input_length": 9, "output_length": 5},
+            {"session_id": "a", "delay_ms": 0.5, "timestamp": 9, "input_length": 1, "output_length": 2},
+        ),
+        [0.0015, 0.002, 0.0215, 0.009],
+        [7, 8, 9, 1],
+        [3, 0, 5, 2],
     ),
     "vllm_timed": Sample(
         "vllm_timed",

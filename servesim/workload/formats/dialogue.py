@@ -1,0 +1,81 @@
+"""Who waits for whom in a recording: the session of each request, and the pause before it.
+
+AIPerf and Dynamo extend Mooncake's lines by ``session_id``, whose rows are the turns of one conversation in
+the order of the file, and by ``delay`` (``delay_ms``), the milliseconds from the end of the answer before a
+turn to its sending. A turn with a ``timestamp`` is not sent before it; one without may stand anywhere but
+first. (AIPerf, src/aiperf/dataset/loader/models.py, ``MooncakeTrace``; Dynamo,
+lib/mocker/src/loadgen/trace.rs, ``from_mooncake``.)
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from servesim.check import Problem
+from servesim.workload.formats.cells import LATEST_S
+from servesim.workload.formats.faults import Faults, Recurring
+from servesim.workload.formats.json_chunk import Placed
+from servesim.workload.formats.recording import Dialogue
+
+SESSION, TIME = "session_id", "timestamp"
+DELAYS = ("delay", "delay_ms")
+KEYS = (SESSION, *DELAYS)
+
+_NS = 10**6  # nanoseconds of a millisecond
+_LATEST_MS = LATEST_S * 1000
+_NO_TURN = "stands before the first turn of its session, which follows no answer"
+
+
+class Turns:
+    """Notes of each object that passes by to which session it belongs, and what it waits for.
+
+    A later turn without a time gets the one at which it would come if answers took none.
+    """
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+        self._numbers: dict[str | int, int] = {}
+        self._last: list[float | None] = []  # the time of the last turn of each session
+        self._columns = array("q"), array("q"), array("b")
+
+    def through(self, placed: Iterator[Placed]) -> Iterator[Placed]:
+        """Yield the objects, all of them with times where the first turns have them."""
+        for place, value in placed:
+            yield place, self._noted(place, value) if isinstance(value, dict) else value
+
+    def dialogue(self) -> Dialogue | None:
+        """Return what was noted; None where no request has an answer to wait for."""
+        session, pause_ns, dated = (np.array(column) for column in self._columns)
+        return Dialogue(session, pause_ns, dated > 0) if len(self._last) < len(session) else None
+
+    def _noted(self, place: str, value: dict[str, Any]) -> dict[str, Any]:
+        name, time = value.get(SESSION), value.get(TIME)
+        key, pause_ms = next(((key, value[key]) for key in DELAYS if value.get(key) is not None), (None, 0))
+        if name is not None and type(name) not in (str, int):
+            self._add(place, SESSION, name, "must be text or a whole number")
+            name = None
+        if type(pause_ms) not in (int, float) or not 0 <= pause_ms <= _LATEST_MS:
+            self._add(place, str(key), pause_ms, f"must be a number from 0 to {_LATEST_MS:,.6g} (ms)")
+            pause_ms = 0
+        number = len(self._last) if name is None else self._numbers.setdefault(name, len(self._last))
+        later = number < len(self._last)
+        if not later:
+            self._last.append(None)
+            if pause_ms:
+                problem = Problem(f"path, {place}, {key}", pause_ms, _NO_TURN)
+                self._faults.add([Recurring(place, f"has a {key} that {_NO_TURN}", problem)])
+        elif time is None and (last := self._last[number]) is not None:
+            value = {**value, TIME: last + pause_ms}
+        for column, noted in zip(
+            self._columns, (number, round(pause_ms * _NS), time is not None), strict=True
+        ):
+            column.append(noted)
+        self._last[number] = value[TIME] if type(value.get(TIME)) in (int, float) else None
+        return value
+
+    def _add(self, place: str, key: str, value: object, rule: str) -> None:
+        self._faults.add([Problem(f"path, {place}, {key}", value, rule)])
