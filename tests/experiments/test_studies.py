@@ -157,3 +157,13 @@ def test_agents_are_cheaper_where_the_router_knows_what_is_cached(run: Run) -> N
     )
     assert hits["no prefix caching"] == 0 < hits["round robin"] < hits["prefix affinity"]
     assert usd["prefix affinity"] < usd["round robin"] < usd["no prefix caching"]
+
+
+def test_small_shared_steps_have_early_first_tokens_and_small_gaps(run: Run) -> None:
+    table = run("prefill_policy", f"{RATE}=14", "workload.requests=800")
+    ttft, gap = (of(table, f"latency.{name}_s.p99", "variant") for name in ("ttft", "itl"))
+    assert ttft.idxmin() == gap.idxmax() == "prefill first"
+    assert ttft.idxmax() == "decode first"
+    shared = [f"stall-free{size}" for size in (", 512 tokens", ", 2,048 tokens", "")]
+    assert ttft[shared[0]] > ttft[shared[1:]].max()
+    assert gap[shared].is_monotonic_increasing
