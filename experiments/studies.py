@@ -20,6 +20,7 @@ _HITS = "prefill.hit_rate"
 _TTFT, _TPOT, _SEEN = "latency.ttft_s.p99", "latency.tpot_s.p99", INTERACTIVITY.column
 _LIGHT = "fairness.tenants.light.ttft_s.p99"
 _MEAN_TTFT, _ITL = "latency.ttft_s.mean", "latency.itl_s.p99"
+_HURRIED, _PATIENT = (f"fairness.tenants.{name}.ttft_s.p99" for name in ("hurried", "patient"))
 _TALL = 720  # a figure of two rows of charts, in pixels
 _TITLE = {"font": {"size": 14}, "x": 0.02, "xanchor": "left", "y": 0.98, "yanchor": "top"}
 
@@ -169,6 +170,13 @@ STUDIES = (
         (_TTFT, _ITL, _TPOT, _MET, GOODPUT.column, COST.column),
         _panels((_TTFT, _ITL), (_TPOT, GOODPUT.column)),
         difference=_ITL,
+        height=_TALL,
+    ),
+    Study(
+        "queue_order",
+        (_MEAN_TTFT, _TTFT, _HURRIED, _PATIENT, _MET, OUTPUT.column),
+        _panels((_MEAN_TTFT, _MET), (_HURRIED, _PATIENT), loads=(9.8, 13.2)),
+        difference=_MEAN_TTFT,
         height=_TALL,
     ),
     Study(

@@ -167,3 +167,20 @@ def test_small_shared_steps_have_early_first_tokens_and_small_gaps(run: Run) -> 
     shared = [f"stall-free{size}" for size in (", 512 tokens", ", 2,048 tokens", "")]
     assert ttft[shared[0]] > ttft[shared[1:]].max()
     assert gap[shared].is_monotonic_increasing
+
+
+def test_orders_choose_who_waits_and_only_those_by_length_how_long(run: Run) -> None:
+    table = run("queue_order", f"{RATE}=13", "workload.duration_s=300")
+    mean, hurried, patient = (
+        of(table, name, "variant")
+        for name in (
+            "latency.ttft_s.mean",
+            "fairness.tenants.hurried.ttft_s.p99",
+            "fairness.tenants.patient.ttft_s.p99",
+        )
+    )
+    blind = mean[["fcfs", "priority", "earliest deadline"]]
+    assert blind.max() < 1.05 * blind.min()
+    assert mean["shortest prompt"] < 0.8 * blind.min()
+    assert hurried["priority"] < hurried["fcfs"] / 3
+    assert patient["priority"] > patient["fcfs"]
