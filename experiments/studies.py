@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import plotly.graph_objects as go
 
 from experiments.one_user.roofline import figure as steps_on_the_roofline
+from experiments.overload.figure import figure as what_becomes_of_attempts
 from experiments.panels import over_load
 from experiments.prefix_reuse.figure import figure as what_hits_are_worth
 from servesim.report.frontier.page import Drawing, Sweep
@@ -18,6 +19,9 @@ from servesim.report.theme import plain
 _GOODPUT, _MET = GOODPUT_PER_GPU.column, "goodput.attainment"
 _HITS = "prefill.hit_rate"
 _TTFT, _TPOT, _SEEN = "latency.ttft_s.p99", "latency.tpot_s.p99", INTERACTIVITY.column
+_ENDS = tuple(
+    f"accounting.{name}" for name in ("injected", "completed", "timed_out", "retries", "given_up", "success")
+)
 _LIGHT = "fairness.tenants.light.ttft_s.p99"
 _MEAN_TTFT, _ITL = "latency.ttft_s.mean", "latency.itl_s.p99"
 _HURRIED, _PATIENT = (f"fairness.tenants.{name}.ttft_s.p99" for name in ("hurried", "patient"))
@@ -177,6 +181,13 @@ STUDIES = (
         (_MEAN_TTFT, _TTFT, _HURRIED, _PATIENT, _MET, OUTPUT.column),
         _panels((_MEAN_TTFT, _MET), (_HURRIED, _PATIENT), loads=(9.8, 13.2)),
         difference=_MEAN_TTFT,
+        height=_TALL,
+    ),
+    Study(
+        "overload",
+        (GOODPUT.column, "throughput.requests_per_s", _TTFT, *_ENDS),
+        what_becomes_of_attempts,
+        difference=GOODPUT.column,
         height=_TALL,
     ),
     Study(

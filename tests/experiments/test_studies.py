@@ -184,3 +184,18 @@ def test_orders_choose_who_waits_and_only_those_by_length_how_long(run: Run) -> 
     assert mean["shortest prompt"] < 0.8 * blind.min()
     assert hurried["priority"] < hurried["fcfs"] / 3
     assert patient["priority"] > patient["fcfs"]
+
+
+def test_retries_end_all_work_and_a_short_queue_saves_it(run: Run) -> None:
+    table = run("overload", f"{RATE}=24", "workload.duration_s=120")
+    good, done = (of(table, name, "variant") for name in (GOODPUT, "throughput.requests_per_s"))
+    assert min(good["queue of 16"], good["TTFT below 1 s"]) > 14
+    assert max(good["patient clients"], good["time-outs and retries"], good["queue of 64"]) < 1
+    assert done["queue of 64"] == pytest.approx(done["patient clients"], rel=0.1)
+    assert done["time-outs and retries"] < done["time-outs"] < 0.8 * done["patient clients"]
+    counts = {
+        name: of(table, f"accounting.{name}", "variant")
+        for name in ("injected", "retries", "completed", "given_up", "timed_out")
+    }
+    assert (counts["injected"] - counts["retries"] == counts["completed"] + counts["given_up"]).all()
+    assert (counts["completed"] + counts["timed_out"] <= counts["injected"]).all()
