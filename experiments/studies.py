@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import plotly.graph_objects as go
 
+from experiments.kv_tiers.figure import figure as what_tiers_buy
 from experiments.one_user.roofline import figure as steps_on_the_roofline
 from experiments.overload.figure import figure as what_becomes_of_attempts
 from experiments.panels import over_load
@@ -155,6 +156,13 @@ STUDIES = (
         (_HITS, _TTFT, _SEEN, _MET, GOODPUT.column, COST.column),
         _over_load(COST.column),
         difference=COST.column,
+    ),
+    Study(
+        "kv_tiers",
+        (_MEAN_TTFT, _TTFT, "prefill.computed_tokens", _MET, COST.column),
+        what_tiers_buy,
+        difference=COST.column,
+        height=_TALL,
     ),
     Study(
         "kv_wall",

@@ -159,6 +159,20 @@ def test_agents_are_cheaper_where_the_router_knows_what_is_cached(run: Run) -> N
     assert usd["prefix affinity"] < usd["round robin"] < usd["no prefix caching"]
 
 
+def test_tiers_that_hold_all_come_near_an_endless_gpu_and_slow_ones_do_not(run: Run) -> None:
+    table = run("kv_tiers", f"{USERS}=64", "workload.requests=1000", "workload.lengths.input=4000")
+    ttft, usd, computed = (
+        of(table, name, "variant")
+        for name in ("latency.ttft_s.mean", "cost.usd_per_million_output_tokens", "prefill.computed_tokens")
+    )
+    assert ttft.idxmin() == computed.idxmin() == "endless GPU"
+    assert computed["GPU alone"] > 4 * computed["host and store"]
+    assert computed["host and store"] == pytest.approx(computed["endless GPU"], rel=0.05)
+    assert usd["host and store"] == pytest.approx(usd["endless GPU"], rel=0.05)
+    assert usd["host and store"] < usd["GPU alone"] / 1.5
+    assert ttft["GPU alone"] > ttft["slow store"] > 5 * ttft["host and store"]
+
+
 def test_small_shared_steps_have_early_first_tokens_and_small_gaps(run: Run) -> None:
     table = run("prefill_policy", f"{RATE}=14", "workload.requests=800")
     ttft, gap = (of(table, f"latency.{name}_s.p99", "variant") for name in ("ttft", "itl"))
