@@ -11,6 +11,7 @@ from experiments.kv_tiers.figure import figure as what_tiers_buy
 from experiments.one_user.roofline import figure as steps_on_the_roofline
 from experiments.overload.figure import figure as what_becomes_of_attempts
 from experiments.panels import over_load
+from experiments.preemption.figure import figure as what_a_preemption_costs
 from experiments.prefix_reuse.figure import figure as what_hits_are_worth
 from servesim.report.frontier.page import Drawing, Sweep
 from servesim.report.frontier.points import short_names, written
@@ -162,6 +163,13 @@ STUDIES = (
         (_MEAN_TTFT, _TTFT, "prefill.computed_tokens", _MET, COST.column),
         what_tiers_buy,
         difference=COST.column,
+        height=_TALL,
+    ),
+    Study(
+        "preemption",
+        (OUTPUT.column, _ITL, "latency.e2e_s.mean", "accounting.preemptions", "prefill.computed_tokens"),
+        what_a_preemption_costs,
+        difference=OUTPUT.column,
         height=_TALL,
     ),
     Study(

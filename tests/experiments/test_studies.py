@@ -173,6 +173,14 @@ def test_tiers_that_hold_all_come_near_an_endless_gpu_and_slow_ones_do_not(run: 
     assert ttft["GPU alone"] > ttft["slow store"] > 5 * ttft["host and store"]
 
 
+def test_swapping_beats_recomputing_over_pcie_and_not_block_by_block(run: Run) -> None:
+    table = run("preemption", f"{USERS}=128", "workload.requests=400")
+    output, computed = (of(table, name, "variant") for name in (OUTPUT, "prefill.computed_tokens"))
+    assert output["swap, 51 GB/s"] > output["recompute"] > output["swap, 6.4 GB/s"] > output["swap, 3.2 GB/s"]
+    assert output["swap, 13 GB/s"] == pytest.approx(output["recompute"], rel=0.01)
+    assert computed["recompute"] > 2 * computed["swap, 51 GB/s"]
+
+
 def test_small_shared_steps_have_early_first_tokens_and_small_gaps(run: Run) -> None:
     table = run("prefill_policy", f"{RATE}=14", "workload.requests=800")
     ttft, gap = (of(table, f"latency.{name}_s.p99", "variant") for name in ("ttft", "itl"))
