@@ -41,7 +41,8 @@ def test_the_links_are_those_of_the_options(pool: Deployment) -> None:
     assert isinstance(scheduler, Continuous)
     assert scheduler.offload is not None
     host, store = scheduler.offload.host, scheduler.offload.store
-    assert host is not None and store is not None
+    assert host is not None
+    assert store is not None
     assert LINKS["host"] == (host.latency_s, host.bandwidth(pool.gpu.pcie_bytes_per_s))
     assert LINKS["host and store"] == (store.latency_s, store.bandwidth(pool.gpu.nic_bytes_per_s))
 
