@@ -13,6 +13,7 @@ if not (ROOT / "experiments").is_dir():
 
 from experiments.kv_tiers.figure import LINKS, NEW, computing_s, loading_s
 from experiments.overload.figure import ends
+from experiments.pictures import steady
 from experiments.preemption.figure import recompute_s, swap_s
 
 
@@ -61,3 +62,11 @@ def test_every_attempt_ends_in_one_way() -> None:
     row |= {"goodput.requests_per_s": [2.0], "throughput.requests_per_s": [4.0]}
     found = ends(pd.DataFrame({"variant": ["a"], **row})).loc["a"]
     assert found.to_dict() == {"within the SLO": 0.3, "late": 0.3, "timed out": 0.3, "turned away": 0.5}
+
+
+def test_a_drawing_has_the_same_names_whatever_lot_they_were_drawn_by() -> None:
+    drawn = [
+        f'<clipPath id="legend{one}"/><clipPath id="legend2{other}"/><use href="#legend2{other}"/>'
+        for one, other in (("2abcde", "0f3a5c"), ("123456", "2bcdef"))
+    ]
+    assert steady(drawn[0]) == steady(drawn[1])
