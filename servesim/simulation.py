@@ -126,14 +126,14 @@ def _simulate(clock: Clock, client: Client, cluster: Cluster | Patience, horizon
 def _cluster(
     scenario: Scenario, pools: Sequence[Deployment], clock: Clock, streams: Streams, records: Records
 ) -> Cluster:
-    scheduler, shape = scenario.scheduler, scenario.cluster
+    scheduler, shape, shares = scenario.scheduler, scenario.cluster, scenario.workload.shares_prefixes
     if isinstance(scheduler, Disaggregated) and isinstance(shape, PrefillDecode):
         prefill, decode = pools
         links = Links.between(clock, prefill, decode, shape.transfer, shape.one_node(scenario.gpu))
-        return DisaggregatedCluster(
-            clock, prefill, decode, scheduler, scenario.router, links, streams, records
-        )
-    return PooledCluster(clock, pools[0], scheduler, scenario.router, streams, records)
+        pair = clock, prefill, decode, scheduler, scenario.router, links, streams, records
+        return DisaggregatedCluster(*pair, shares_prefixes=shares)
+    pool = clock, pools[0], scheduler, scenario.router, streams, records
+    return PooledCluster(*pool, shares_prefixes=shares)
 
 
 def _server(scenario: Scenario, clock: Clock, streams: Streams, cluster: Cluster) -> Cluster | Patience:

@@ -79,7 +79,8 @@ class Service:
     """One pool of equal replicas; with a :class:`Disaggregated` scheduler it is the prefill pool of two.
 
     ``users`` send requests that are no synthetic workload in a closed loop. Such requests have
-    ``origins``, the last ones none where there are fewer.
+    ``origins``, the last ones none where there are fewer. ``looks_for_others``: caches are prepared for
+    prompts that have something in common, whether any have or not.
     """
 
     scheduler: Static | Continuous = field(default_factory=Continuous)
@@ -99,6 +100,7 @@ class Service:
     users: Users | None = None
     admission: Admission | None = None
     origins: Sequence[Origin] = ()
+    looks_for_others: bool = False
     seed: int = 0
 
     def serve(
@@ -155,20 +157,23 @@ class Run:
         self.service = service
         self.clock, self.log = Clock(), Log()
         self.seen: dict[Request, None] = {}
-        self.cluster = self._cluster()
+        shares = any(origin.prefix or origin.stream is not None for origin in service.origins)
+        self.cluster = self._cluster(shares or service.looks_for_others or isinstance(traffic, Sessions))
         if service.admission is not None:
             self.cluster.admit_by(service.admission, None)
         self.server = self._server()
         self.client = self._client(traffic, duration_s)
 
-    def _cluster(self) -> Cluster:
+    def _cluster(self, shares: bool) -> Cluster:
         service, router = self.service, Witness(self.service.router, self.seen)
         pools, streams = service.pools(), Streams(service.seed)
         if not isinstance(service.scheduler, Disaggregated):
-            return PooledCluster(self.clock, pools[0], service.scheduler, router, streams, self.log)
+            start = self.clock, pools[0], service.scheduler, router, streams, self.log
+            return PooledCluster(*start, shares_prefixes=shares)
         ends = ([service.bytes_per_s] * pool.replicas for pool in pools)
         links = Links(self.clock, *ends, service.latency_s)
-        return DisaggregatedCluster(self.clock, *pools, service.scheduler, router, links, streams, self.log)
+        start = self.clock, *pools, service.scheduler, router, links, streams, self.log
+        return DisaggregatedCluster(*start, shares_prefixes=shares)
 
     def _server(self) -> Cluster | Patience:
         client = self.service.client

@@ -16,7 +16,8 @@ from calibration.report import figures
 from calibration.report.operations import PAGE_OPERATIONS
 from calibration.report.scored import Said, format_name
 from servesim.cost.gpu import Gpu
-from servesim.report.page import Chart, Page, Section, Table
+from servesim.report.content import Chart, Section, Table
+from servesim.report.page import Page
 from servesim.report.roofline import roofline, roofs_in_words
 
 #: Rows of a table of the worst shapes.

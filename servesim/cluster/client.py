@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import repeat
 from typing import Protocol
 
 from servesim.cluster.listener import Listener, Server
 from servesim.engine.clock import ARRIVAL, EARLY_S, Alarm, Clock
 from servesim.workload import arrivals
 from servesim.workload.batch import Batch
-from servesim.workload.origin import ANYWHERE
 from servesim.workload.request import Request
 
 #: Requests between two pauses.
@@ -216,16 +214,14 @@ class ClosedLoop(Listener):
 
 def _requests(batches: Iterator[Batch], pause: Pause, api_time_s: float = 0.0) -> Iterator[Request]:
     """Number the rows and turn them into requests, which arrive ``api_time_s`` after they are due."""
-    first = 0
+    index = 0
     for batch in batches:
-        columns = (column.tolist() for column in batch[:3])
-        origins = repeat(ANYWHERE, batch.size) if batch.origins is None else batch.origins
-        rows = zip(*columns, origins, strict=True)
-        for index, (due_s, input_tokens, output_tokens, origin) in enumerate(rows, first):
-            if index % PAUSE_REQUESTS == 0:
-                pause(index)
-            request = Request(index, due_s, input_tokens, output_tokens, origin)
-            if api_time_s:
-                request.arrived_s += api_time_s
-            yield request
-        first += batch.size
+        for start in range(0, batch.size, PAUSE_REQUESTS):
+            pause(index)
+            some = batch.rows(start, start + PAUSE_REQUESTS)
+            for due_s, input_tokens, output_tokens, origin in some.each():
+                request = Request(index, due_s, input_tokens, output_tokens, origin)
+                index += 1
+                if api_time_s:
+                    request.arrived_s += api_time_s
+                yield request

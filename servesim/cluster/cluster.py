@@ -50,7 +50,8 @@ class Cluster(ABC):
         self._log = log
         self._max_model_len = max_model_len
         self._open: dict[Request, None] = {}
-        self._gate: Gate | None = None
+        #: hands a request to the replica that a router picks; returns its index, -1 where it is turned away
+        self._enter: Callable[[Group[Any], Request], int] = Group.send
         self.injected = 0
         self.length_capped = 0
         self._evicted_before = 0
@@ -79,7 +80,8 @@ class Cluster(ABC):
             admission: the rule.
             ttft_s: the limit on TTFT of the service level objective.
         """
-        self._gate = admission.start([replica.engine for replica in self.groups[0].replicas], ttft_s)
+        gate = admission.start([replica.engine for replica in self.groups[0].replicas], ttft_s)
+        self._enter = partial(self._enter_by, gate)
 
     def hang_up(self, request: Request, at_s: float) -> None:
         """Give a request up wherever it is: its client has waited until ``at_s`` and does no longer."""
@@ -151,13 +153,10 @@ class Cluster(ABC):
     def groups(self) -> tuple[Group[Any], ...]:
         """The groups of replicas, in the order of their global indices."""
 
-    def _enter(self, group: Group[Any], request: Request) -> int:
-        """Hand a request to the replica that a router picks; return its index, -1 where it is turned away."""
-        if self._gate is None:
-            return group.send(request)
+    def _enter_by(self, gate: Gate, group: Group[Any], request: Request) -> int:
         index = group.choose(request)
         replica = group.replica(index)
-        if reason := self._gate(request, index - group.first):
+        if reason := gate(request, index - group.first):
             group.left(index)
             self._leave(request, DROPPED, reason)
             return -1
@@ -184,6 +183,8 @@ class PooledCluster(Cluster):
         router: Router,
         streams: Streams,
         log: Log,
+        *,
+        shares_prefixes: bool = True,
     ) -> None:
         super().__init__(log, pool.max_model_len)
         self._clock = clock
@@ -194,8 +195,17 @@ class PooledCluster(Cluster):
         def engine(index: int) -> StaticEngine | ContinuousEngine:
             if isinstance(scheduler, Static):
                 return StaticEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
-            swap = self._swap_space(scheduler, pool)
-            setup = Setup(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished, draws, swap)
+            setup = Setup(
+                index,
+                scheduler,
+                pool.step_time,
+                pool.kv_blocks,
+                log,
+                self._finished,
+                draws,
+                self._swap_space(scheduler, pool),
+                shares_prefixes,
+            )
             if scheduler.offload is not None and self.offloading is not None:
                 tiers, least = self.offloading.tiers(), scheduler.offload.min_load_tokens
                 return TieredEngine(setup, tiers, least, self._load)
@@ -215,8 +225,7 @@ class PooledCluster(Cluster):
         return (self._group,)
 
     def _route(self, request: Request) -> None:
-        group = self._group
-        request.replica = group.send(request) if self._gate is None else self._enter(group, request)
+        request.replica = self._enter(self._group, request)
 
     def _abort(self, request: Request) -> None:
         self._group.abort(request, request.replica)

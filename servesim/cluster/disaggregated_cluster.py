@@ -38,6 +38,8 @@ class DisaggregatedCluster(Cluster):
         links: Links,
         streams: Streams,
         log: Log,
+        *,
+        shares_prefixes: bool = True,
     ) -> None:
         super().__init__(log, min(prefill.max_model_len, decode.max_model_len))
         self._clock = clock
@@ -48,7 +50,8 @@ class DisaggregatedCluster(Cluster):
         def setup(index: int, pool: Deployment, finished: Callable[[Request], None]) -> Setup:
             swap = self._swap_space(scheduler, pool)
             drawn = draws if pool is decode else None
-            return Setup(index, scheduler, pool.step_time, pool.kv_blocks, log, finished, drawn, swap)
+            common = pool.step_time, pool.kv_blocks, log, finished, drawn, swap, shares_prefixes
+            return Setup(index, scheduler, *common)
 
         def prefill_engine(index: int) -> PrefillEngine:
             basics = setup(index, prefill, self._finished_at_prefill)

@@ -40,6 +40,7 @@ class Group(Generic[E]):
         self._clock = clock
         self.first = pool.first_replica
         self.replicas = [Replica(clock, engine(self.first + index)) for index in range(pool.replicas)]
+        self._places = range(pool.replicas)
         view = CurrentView(clock, pool, self.replicas, reuses_prefixes)
         self._outstanding, self._kept = view.outstanding, view.kept
         self._pick = router.start(view, rng)
@@ -59,7 +60,7 @@ class Group(Generic[E]):
         index = self._pick(request)
         if type(index) is not int:
             index = self._whole(index)
-        if not 0 <= index < len(self.replicas):
+        if index not in self._places:
             raise IndexError(f"the router picked replica {index!r} of {len(self.replicas)}")
         self._outstanding[index] += 1
         if self._kept:

@@ -47,6 +47,15 @@ class Clock(Environment):
         super().__init__()
         self._agenda = cast("list[tuple[float, int, int, Alarm | Event]]", self._queue)
 
+    @property
+    def _now(self) -> float:
+        """The same, as simpy names it."""
+        return self.now
+
+    @_now.setter
+    def _now(self, now: float) -> None:
+        self.now = now
+
     def set(self, alarm: Alarm, time_s: float, priority: int) -> None:
         """Let an alarm ring at ``time_s``; one alarm may be set for many times at once."""
         heappush(self._agenda, (time_s, priority, next(self._eid), alarm))
@@ -59,7 +68,7 @@ class Clock(Environment):
         """Begin at 0 again; nothing may be pending."""
         if self._agenda:
             raise RuntimeError(f"{len(self._agenda)} events are pending at {self.now} s")
-        self.now = self._now = 0.0
+        self.now = 0.0
 
     def run_until(self, horizon_s: float = inf) -> int:
         """Let everything up to and including ``horizon_s`` happen; return how many things it was.
@@ -82,10 +91,14 @@ class Clock(Environment):
         """Let at most `MANY` things happen up to the horizon; return how many it was."""
         agenda = self._agenda
         for happened in range(MANY):
-            if not agenda or agenda[0][0] > horizon_s:
+            if not agenda:
                 return happened
-            time_s, _, _, event = heappop(agenda)
-            self.now = self._now = time_s
+            first = heappop(agenda)
+            time_s, _, _, event = first
+            if time_s > horizon_s:
+                heappush(agenda, first)
+                return happened
+            self.now = time_s
             if isinstance(event, Alarm):
                 event.ring()
             else:

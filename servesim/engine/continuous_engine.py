@@ -40,7 +40,7 @@ class ContinuousEngine(Scheduling):
         self.waiting.append(request)
         if not self._leap.steps:
             return max(now, request.arrived_s)
-        if self._leap.steps == 1 or not self._admissible(self.waiting, request, self._beside()):
+        if self._leap.steps == 1 or not self._admissible(self.waiting, request):
             return None
         return self._leap.cut(now)
 
@@ -101,12 +101,12 @@ class ContinuousEngine(Scheduling):
     # ---- planning ---------------------------------------------------------------------------------
 
     def _plan(self, now: float) -> float | None:
-        preempted = self._serve_running(now)
+        preempted, decodes = self._serve_running(now), self.decodes
         if not preempted and (self.waiting or self._lands):
             self._admit(now)
         if self._chunks:
-            return self._plan_mixed(now, self.decodes.count, self.decodes.context())
-        if self.decodes.count:
+            return self._plan_mixed(now, decodes.count, decodes.context())
+        if decodes.count:
             return self._plan_leap(now)
         return self._plan(now) if preempted else None
 
@@ -126,12 +126,17 @@ class ContinuousEngine(Scheduling):
         first_s = self.step_time.mixed(count, read, chunks)
         if self.kv.swap is not None:
             first_s += self.kv.swap.wait_s()
-        self._note(now, first_s, 0.0, count + len(chunks), count, tokens, context, pairs, emitted)
+        rows, blocks = count + len(chunks), self.kv.blocks - self.kv.free
+        self._row = [
+            self.replica, now, first_s, 0.0, 1, rows, count, tokens, context, pairs,
+            blocks, blocks, self._queue_length(), self._preempted, 0, emitted,
+        ]  # fmt: skip
+        self._preempted = 0
         return self._leap.begin_one(now, first_s)
 
     def _plan_leap(self, now: float) -> float:
         """Plan as many decode steps as pass before a finish, a block shortage or a segment's end."""
-        decodes = self.decodes
+        decodes, kv = self.decodes, self.kv
         count, context = decodes.count, decodes.context()
         growth: float = count
         read = pairs = context
@@ -139,41 +144,27 @@ class ContinuousEngine(Scheduling):
             growth = decodes.growth()
             read, pairs = self._attended(count, context)
         base_s, slope_s, limit = self.step_time.decode(count, context)
-        steps = 1 if self._preempted else decodes.steps_to_finish()
-        if limit != inf:
-            steps = min(steps, int((limit - context) // growth) + 1)
-        if steps > 1:
-            steps = 1 + decodes.steps_that_fit(self.kv.free, steps - 1)
-        first_s, increment_s = base_s + slope_s * context, slope_s * growth
-        if self._preempted and self.kv.swap is not None:
-            first_s += self.kv.swap.wait_s()
-        self._note(now, first_s, increment_s, count, count, 0, read, pairs, growth)
+        first_s, increment_s, steps = base_s + slope_s * context, slope_s * growth, 1
+        if not self._preempted:
+            steps = decodes.steps_to_finish()
+            if limit != inf:
+                steps = min(steps, int((limit - context) // growth) + 1)
+            if steps > 1:
+                steps = 1 + decodes.steps_that_fit(kv.free, steps - 1)
+        elif kv.swap is not None:
+            first_s += kv.swap.wait_s()
+        blocks = kv.blocks - kv.free
+        self._row = [
+            self.replica, now, first_s, increment_s, 1, count, count, 0, read, pairs,
+            blocks, blocks, self._queue_length(), self._preempted, 0, growth,
+        ]  # fmt: skip
+        self._preempted = 0
         return self._leap.begin(now, steps, first_s, increment_s)
 
     def _attended(self, count: int, context: float) -> tuple[float, float]:
         """Return the KV tokens that decodes read with this context, and the query-key pairs they make."""
         read = context + (self._queries - 1) * count
         return read, self._queries * read
-
-    def _note(
-        self,
-        start_s: float,
-        first_s: float,
-        increment_s: float,
-        rows: int,
-        decodes: int,
-        prefill: int,
-        read: float,
-        pairs: float,
-        emitted: float,
-    ) -> None:
-        """Write the planned steps' row of the log, but for what only their end will tell."""
-        blocks = self.kv.blocks - self.kv.free
-        self._row = [
-            self.replica, start_s, first_s, increment_s, 1, rows, decodes, prefill, read, pairs,
-            blocks, blocks, self._queue_length(), self._preempted, 0, emitted,
-        ]  # fmt: skip
-        self._preempted = 0
 
     def _queue_length(self) -> int:
         return len(self.waiting)
@@ -183,28 +174,33 @@ class ContinuousEngine(Scheduling):
     def _settle(self, now: float) -> None:
         """Let the steps under way have their effect: blocks taken, tokens emitted, requests finished."""
         leap, decodes, kv, row = self._leap, self.decodes, self.kv, self._row
-        steps, decoded = leap.steps, row[DECODES]
+        steps = leap.steps
         if steps > 1:
             kv.free -= decodes.blocks_after(steps - 1)
             row[STEPS] = steps
             row[KV_BLOCKS_LAST] = kv.blocks - kv.free
         self._log_step(pack_step(*row))
         leap.steps = 0
-        if decoded:
+        if row[DECODES]:
             self._futile = 0
             decodes.step += steps
-        if self._given_up:
-            for request in self._given_up:
-                self._let_go(request)
-            self._given_up.clear()
-        if decoded:
+            if self._given_up:
+                self._let_all_go()
             for request in decodes.pop_finished():
                 kv.leave(request, request.input_tokens + request.output_tokens - 1)
                 self._finish(request, now)
+        elif self._given_up:
+            self._let_all_go()
         for request, tokens in self._chunks:
             request.computed += tokens
             if request.computed == request.input_tokens + request.generated:
                 self._prefilled(request, now)
+
+    def _let_all_go(self) -> None:
+        """Free the blocks of those who were given up during the steps that have just ended."""
+        for request in self._given_up:
+            self._let_go(request)
+        self._given_up.clear()
 
     def _prefilled(self, request: Request, now: float) -> None:
         """Emit the token that ends a prefill or a recompute; the request decodes on, or has finished."""

@@ -62,10 +62,10 @@ class Decodes:
 
     def pop_finished(self) -> list[Request]:
         """Remove and return the sequences that finish at the present step, in the order they joined."""
-        if self.step not in self._buckets:
+        finished = self._buckets.pop(self.step, None)
+        if finished is None:
             return []
         heappop(self._last_steps)
-        finished = self._buckets.pop(self.step)
         for request in finished:
             anchor = request.anchor
             self._anchors -= anchor

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Literal
 
 from servesim.engine.continuous_engine import ContinuousEngine
-from servesim.engine.kv_cache import KvCache
 from servesim.engine.setup import Setup
 from servesim.workload.request import Request
 
@@ -80,13 +79,9 @@ class DecodeEngine(ContinuousEngine):
         reserved: called with each request for which room has been reserved, so that its transfer may start.
     """
 
-    _lands = True
-
     def __init__(self, setup: Setup, reserved: Callable[[Request], None]) -> None:
-        super().__init__(setup)
-        limits = setup.scheduler
-        caches = limits.enable_prefix_caching
-        self.kv = KvCache(setup.kv_blocks, limits.block_size, caches=caches, shares=False, swap=setup.swap)
+        super().__init__(setup._replace(shares=False))
+        self._lands = True
         self.incoming: deque[Request] = deque()
         self.landed: deque[Request] = deque()
         self._reserved = reserved
@@ -106,7 +101,7 @@ class DecodeEngine(ContinuousEngine):
         self.landed.append(request)
         if not self._leap.steps:
             return now
-        return self._leap.cut(now) if self._admissible(self.landed, request, self._beside()) else None
+        return self._leap.cut(now) if self._admissible(self.landed, request) else None
 
     def abort(self, request: Request, now: float) -> float | None:
         """Give a request up; one whose KV has yet to arrive here stays until it has (:meth:`decline`)."""
@@ -133,7 +128,7 @@ class DecodeEngine(ContinuousEngine):
     def _admit(self, now: float) -> None:
         """Admit the landed before the preempted, so that no held block waits for a free one; then reserve."""
         for queue in (self.landed, self.waiting):
-            self._admit_from(queue, now, self._beside())
+            self._admit_from(queue, now)
             if queue:
                 break
         while self.incoming and not self.waiting:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-
-from servesim.engine.prefix_cache import Piece, PrefixCache
+from servesim.engine.leftovers import Leftovers
+from servesim.engine.prefix_cache import PrefixCache
 from servesim.engine.swap_space import SwapSpace
 from servesim.workload.origin import ANYWHERE
 from servesim.workload.request import Request
@@ -20,10 +19,11 @@ class KvCache:
         block_size: tokens of a block.
         caches: whether content is found again (``enable_prefix_caching``).
         shares: whether by other requests, too.
+        in_turn: whether of those who lost what they held the last one comes back first.
         swap: host memory for what preempted requests lose, where there is any.
     """
 
-    __slots__ = ("_caches", "_found", "_prefixes", "block_size", "blocks", "free", "swap")
+    __slots__ = ("_caches", "_found", "_reuse", "_shares", "block_size", "blocks", "free", "swap")
 
     def __init__(
         self,
@@ -32,14 +32,20 @@ class KvCache:
         *,
         caches: bool,
         shares: bool = True,
+        in_turn: bool = False,
         swap: SwapSpace | None = None,
     ) -> None:
         self.blocks = self.free = blocks
         self.block_size = block_size
         self.swap = swap
         self._caches = caches
+        self._shares = shares
         self._found = 0  # blocks of the request that was looked for last
-        self._prefixes = PrefixCache(blocks, block_size, shares=shares)
+        self._reuse: PrefixCache | Leftovers
+        if in_turn and not shares:
+            self._reuse = Leftovers(blocks, block_size)
+        else:
+            self._reuse = PrefixCache(blocks, block_size, shares=shares)
 
     def short(self, request: Request, tokens: int) -> int:
         """Return the blocks that ``tokens`` more tokens of a request take beyond those it has."""
@@ -63,26 +69,31 @@ class KvCache:
 
         Its blocks that others hold count as its own, so that :meth:`short` tells those it needs beside.
         """
-        if not (self._caches and self._prefixes.may_find(request)):
+        found = self._reuse.find(request, self.free) if self._caches else None
+        if found is None:
             if request.swapped:
                 self._found = 0
                 request.computed = request.swapped
             return request.swapped > 0
-        self._found, idle = self._prefixes.find(request, self.free)
+        self._found, idle = found
         request.computed = max(self._found * self.block_size, request.swapped)
         request.blocks = self._found - idle
         return True
 
     def cached_tokens(self, request: Request, free: int) -> int:
         """Return how many tokens of a request are in the cache while ``free`` blocks are free."""
-        if not self._caches or not self._prefixes.may_find(request):
-            return 0
-        return self._prefixes.find(request, free)[0] * self.block_size
+        found = self._reuse.find(request, free) if self._caches else None
+        return 0 if found is None else found[0] * self.block_size
 
-    def hold(self, request: Request) -> None:
-        """Let a request that begins behind what it found hold that, and be found itself."""
+    def hold(self, request: Request, *, whole: bool) -> None:
+        """Let a request that begins behind what it found hold that, and be found itself.
+
+        ``whole``: all of its prompt is being computed or about to be, and others may find it.
+        """
         if self._caches:
-            self._prefixes.hold(request, self._found)
+            self._reuse.hold(request, self._found)
+            if whole and self._shares:
+                self.name(request)
             if self._found:
                 tokens = self._found * self.block_size
                 request.cached_tokens += tokens
@@ -93,32 +104,28 @@ class KvCache:
 
     def name(self, request: Request) -> None:
         """Let others find the prompt of a request, all of it being computed or about to be."""
-        if request in self._prefixes.holds:
-            self._prefixes.name(request, (request.input_tokens + request.generated) // self.block_size)
+        self._reuse.name(request, (request.input_tokens + request.generated) // self.block_size)
 
-    def leave(self, request: Request, tokens: int, spare: int = 0) -> None:
-        """Take the blocks of so many tokens from a request that has ended, and ``spare`` ones."""
-        prefixes = self._prefixes
-        if spare:
-            self.free += spare
-            prefixes.given += spare
-        if request.may_be_cached and request in prefixes.holds:
-            self.free += prefixes.release(request, tokens, ends=True)
+    def give_back(self, blocks: int) -> None:
+        """Take back blocks with nothing in them."""
+        self.free += blocks
+        self._reuse.given += blocks
+
+    def leave(self, request: Request, tokens: int) -> None:
+        """Take back the blocks of so many tokens of a request that has ended."""
+        if request.may_be_cached:
+            self.free += self._reuse.leave(request, tokens)
         else:
             blocks = -(-tokens // self.block_size)
             self.free += blocks
-            prefixes.given += blocks
+            self._reuse.given += blocks
 
-    def lose(self, request: Request, spare: int = 0) -> None:
-        """Take the blocks of all that is computed from a request that will come back, and ``spare`` ones."""
-        self.free += spare
-        self._prefixes.given += spare
+    def lose(self, request: Request) -> None:
+        """Take back the blocks of all that is computed of a request that will come back."""
         if self.swap is not None:
             self.swap.take(request)
         if self._caches:
-            if request not in self._prefixes.holds:
-                self._prefixes.hold(request, 0)
-            self.free += self._prefixes.release(request, request.computed, ends=False)
+            self.free += self._reuse.lose(request, request.computed)
         else:
             self.free += -(-request.computed // self.block_size)
 
@@ -126,38 +133,9 @@ class KvCache:
         """Keep nothing of a request that waits and will not come back."""
         if self.swap is not None:
             self.swap.drop(request)
-        self._prefixes.forget_own(request)
+        self._reuse.forget(request, self.free)
 
     @property
     def evicted_blocks(self) -> int:
         """How many blocks were lost so far that a prompt could have found."""
-        self._prefixes.evict(self.free)
-        return self._prefixes.evicted
-
-    # ---- tiers behind it ----------------------------------------------------------------------------
-
-    def offload(
-        self,
-        on_loss: Callable[[Hashable, int, int], None],
-        on_rewrite: Callable[[Hashable, int], None],
-    ) -> None:
-        """Tell somebody which findable blocks of a key are lost, and from where on a key is written anew."""
-        self._prefixes.on_loss, self._prefixes.on_rewrite = on_loss, on_rewrite
-
-    @property
-    def may_lose(self) -> bool:
-        """Whether there is anything to be found in free blocks."""
-        return self._prefixes.has_idle
-
-    def evict(self, growth: int = 0) -> None:
-        """Lose what was in the blocks taken so far, and in so many more."""
-        self._prefixes.evict(self.free - growth)
-
-    def beyond(self, request: Request, tokens: int) -> tuple[list[Piece], int, int]:
-        """Return a request's pieces, the block behind its first ``tokens``, and the first never found."""
-        limit = (request.input_tokens + request.generated - 1) // self.block_size
-        return self._prefixes.pieces(request), tokens // self.block_size, limit
-
-    def name_loaded(self, request: Request) -> None:
-        """Let others find what has been loaded of a request."""
-        self._prefixes.name(request, request.computed // self.block_size, loaded=True)
+        return self._reuse.lost(self.free)

@@ -83,9 +83,9 @@ NO_REASON, PROMPT_TOO_LONG, QUEUE_FULL, OVER_SLO = range(len(REASONS))
 
 #: A row as bytes. Packing whole rows costs half as much as extending the buffers number by number.
 pack_step = Struct(f"{len(STEP_FIELDS)}d").pack
-pack_request = Struct(f"{len(REQUEST_FIELDS) - 5}d").pack
-_pack_origin = Struct("5d").pack
-_FROM_ANYWHERE = _pack_origin(*ANYWHERE[:5])
+_pack_request = Struct(f"{len(REQUEST_FIELDS) - 8}d").pack
+_pack_reuse = Struct("8d").pack
+_NOTHING_REUSED = _pack_reuse(0, 0, 0, *ANYWHERE[:5])
 pack_gap = Struct(f"{len(GAP_FIELDS)}d").pack
 
 
@@ -99,7 +99,7 @@ class Log(Protocol):
 
 def request_row(request: Request, status: int, reason: int = NO_REASON) -> bytes:
     """Return the row of a request."""
-    return pack_request(
+    row = _pack_request(
         request.id,
         request.due_s,
         request.sent_s,
@@ -119,7 +119,8 @@ def request_row(request: Request, status: int, reason: int = NO_REASON) -> bytes
         request.transfer_s,
         request.decode_queue_s,
         request.preemptions,
-        request.cached_tokens,
-        request.recovered_tokens,
-        request.loaded_tokens,
-    ) + (_FROM_ANYWHERE if request.origin is ANYWHERE else _pack_origin(*request.origin[:5]))
+    )
+    if not request.may_be_cached:
+        return row + _NOTHING_REUSED
+    reused = request.cached_tokens, request.recovered_tokens, request.loaded_tokens
+    return row + _pack_reuse(*reused, *request.origin[:5])

@@ -26,9 +26,9 @@ class PreemptiveEngine(ContinuousEngine):
         #: the best class that has been thrown out before this step
         self._barred: float = inf
 
-    def _admissible(self, queue: Queue, request: Request, beside: int) -> bool:
+    def _admissible(self, queue: Queue, request: Request) -> bool:
         overtakes = queue[0] is request and self._worse_run(request)
-        return overtakes or super()._admissible(queue, request, beside)
+        return overtakes or super()._admissible(queue, request)
 
     def _plan(self, now: float) -> float | None:
         self._barred = inf
@@ -48,7 +48,7 @@ class PreemptiveEngine(ContinuousEngine):
 
     def _will_fit(self, request: Request) -> bool:
         """Say whether a waiting request can be admitted beside all that is running."""
-        kv, budget, taken = self.kv, self.token_budget - self._beside(), self.decodes.blocks()
+        kv, budget, taken = self.kv, self._budget(), self.decodes.blocks()
         if self.partial is not None:
             tokens = min(self.partial.missing_tokens(), budget)
             budget -= tokens

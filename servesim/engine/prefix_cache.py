@@ -54,7 +54,7 @@ class PrefixCache:
         self._queue: OrderedDict[Stretch, None] = OrderedDict()
         self.holds: dict[Request, Hold] = {}
         #: findable blocks that others were put in the place of, as far as anybody has looked
-        self.evicted = 0
+        self._evicted = 0
         #: called with each run of findable blocks (key, first, behind the last) that is lost
         self.on_loss: Callable[[Hashable, int, int], None] | None = None
         #: called with a key and the block from which on nothing that was known of it holds any more
@@ -62,13 +62,6 @@ class PrefixCache:
         self._looked_at: tuple[Request | None, list[Piece]] = (None, [])
 
     # ---- questions --------------------------------------------------------------------------------
-
-    def may_find(self, request: Request) -> bool:
-        """Say whether a request shares KV with others, or has left some here that was its own."""
-        if request in self._spans or self.on_loss is not None:
-            return True
-        origin = request.origin
-        return self._shares and (origin.stream is not None or bool(origin.prefix))
 
     @property
     def has_idle(self) -> bool:
@@ -80,8 +73,13 @@ class PrefixCache:
         """Blocks in the queue, those that somebody has taken since the last look included."""
         return self.given - self._taken
 
-    def find(self, request: Request, free_blocks: int) -> tuple[int, int]:
-        """Return how many blocks of a request are in the cache, and how many of those nobody holds."""
+    def find(self, request: Request, free_blocks: int) -> tuple[int, int] | None:
+        """Return how many blocks of a request are in the cache, and how many of those nobody holds.
+
+        None: there can be none, as it shares KV with nobody and has left nothing here that was its own.
+        """
+        if not self._may_find(request):
+            return None
         self.evict(free_blocks)
         limit = (request.input_tokens + request.generated - 1) // self._block_size
         found = idle = 0
@@ -94,6 +92,12 @@ class PrefixCache:
             if found < stop:
                 break
         return found, idle
+
+    def _may_find(self, request: Request) -> bool:
+        if request in self._spans or self.on_loss is not None:
+            return True
+        origin = request.origin
+        return self._shares and (origin.stream is not None or bool(origin.prefix))
 
     def pieces(self, request: Request) -> list[Piece]:
         """Return the pieces of a request's sequence that hold at least one block, and the open end."""
@@ -124,11 +128,13 @@ class PrefixCache:
         self.holds[request] = Hold(pieces, blocks)
 
     def name(self, request: Request, blocks: int, *, own: bool = False, loaded: bool = False) -> None:
-        """Let a request's first ``blocks`` blocks be found.
+        """Let a request's first ``blocks`` blocks be found, if it holds any that anybody would look for.
 
         ``own``: also those that only it asks for. ``loaded``: they are copies of what others may still find.
         """
-        hold = self.holds[request]
+        hold = self.holds.get(request)
+        if hold is None:
+            return
         for key, first, stop in hold.pieces:
             end, begin = int(min(stop, blocks)), max(hold.named, first)
             if end <= begin:
@@ -148,7 +154,23 @@ class PrefixCache:
             if self.on_rewrite is not None and not loaded:
                 self.on_rewrite(key, end)
 
-    def release(self, request: Request, tokens: int, *, ends: bool) -> int:
+    def leave(self, request: Request, tokens: int) -> int:
+        """Let go of the blocks of so many tokens of a request that has ended; return how many are free."""
+        if request in self.holds:
+            freed = self._release(request, tokens, ends=True)
+            self._forget_own(request)
+            return freed
+        blocks = -(-tokens // self._block_size)
+        self.given += blocks
+        return blocks
+
+    def lose(self, request: Request, tokens: int) -> int:
+        """Let go of the blocks of so many tokens of one that will come back; return how many are free."""
+        if request not in self.holds:
+            self.hold(request, 0)
+        return self._release(request, tokens, ends=False)
+
+    def _release(self, request: Request, tokens: int, *, ends: bool) -> int:
         """Let go of the blocks of so many tokens; return how many of them are free now.
 
         A request that ``ends`` will not ask for what is its own.
@@ -171,16 +193,23 @@ class PrefixCache:
                 freed += end - span.held
                 blank = 0
         self.given += blank
-        if ends:
-            self.forget_own(request)
         return freed
 
-    def forget_own(self, request: Request) -> None:
-        """Let nobody find what only a request would have asked for."""
+    def forget(self, request: Request, free_blocks: int) -> None:
+        """Let nobody find what only a request would have asked for that will not come back."""
+        self.evict(free_blocks)
+        self._forget_own(request)
+
+    def _forget_own(self, request: Request) -> None:
         if self.on_rewrite is not None:
             self.on_rewrite(request, 0)
         if request in self._spans:
             self._forget(self._spans.pop(request), 0)
+
+    def lost(self, free_blocks: int) -> int:
+        """Return how many blocks were lost so far that a request could have found."""
+        self.evict(free_blocks)
+        return self._evicted
 
     # ---- the queue --------------------------------------------------------------------------------
 
@@ -229,7 +258,7 @@ class PrefixCache:
             span, high = stretch.span, stretch.high
             surplus -= stretch.shrink(surplus)
             if stretch.high < high:
-                self.evicted += high - stretch.high
+                self._evicted += high - stretch.high
                 if self.on_loss is not None:
                     self.on_loss(span.key, stretch.high, high)
             if stretch.low == stretch.high and span.idle and span.idle[0] is stretch:

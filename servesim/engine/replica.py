@@ -50,7 +50,9 @@ class Replica(Generic[E]):
 
     def submit(self, request: Request) -> None:
         """Hand a request to the engine."""
-        self.wake_by(self.engine.submit(request, self._clock.now))
+        due_s = self.engine.submit(request, self._clock.now)
+        if due_s is not None:
+            self.wake_by(due_s)
 
     def abort(self, request: Request) -> None:
         """Let the engine give up a request."""

@@ -19,21 +19,26 @@ class Scheduling:
     while slots, the token budget and blocks last. How long the step takes is the engine's matter.
     """
 
-    #: whether requests also come in otherwise than through the queue
-    _lands = False
-
     def __init__(self, setup: Setup) -> None:
         scheduler = setup.scheduler
         self.replica = setup.replica
         self.max_num_seqs = scheduler.max_num_seqs
         self.token_budget = scheduler.max_num_batched_tokens
         self.chunked = scheduler.enable_chunked_prefill
-        caches = scheduler.enable_prefix_caching
-        self.kv = KvCache(setup.kv_blocks, scheduler.block_size, caches=caches, swap=setup.swap)
+        self.kv = KvCache(
+            setup.kv_blocks,
+            scheduler.block_size,
+            caches=scheduler.enable_prefix_caching,
+            shares=setup.shares,
+            in_turn=scheduler.queue_order.in_turn,
+            swap=setup.swap,
+        )
         #: the running ones in order of admission; ``popitem`` takes out the one to be preempted
         self.waiting, self.running, self.decodes = scheduler.queue_order.start(scheduler.block_size)
         self._tenants = self.waiting if isinstance(self.waiting, FairQueue) else None
         self._queries = scheduler.queries
+        #: tokens of a step's budget that each decode has
+        self._each_takes = scheduler.queries
         if setup.draws is not None and scheduler.speculation is not None:
             self.decodes = SpeculativeDecodes(scheduler.block_size, setup.draws, scheduler.speculation.slots)
         #: the one running request whose prompt is only partly computed; always the last of `running`
@@ -42,10 +47,12 @@ class Scheduling:
         self._chunks: list[tuple[Request, int]] = []
         self._preempted = 0
         self._futile = 0
+        #: whether requests also come in otherwise than through the queue
+        self._lands = False
 
-    def _admissible(self, queue: Queue, request: Request, beside: int) -> bool:
-        """Say whether the newest of a queue is its head and could be admitted beside so many tokens."""
-        budget = self.token_budget - beside
+    def _admissible(self, queue: Queue, request: Request) -> bool:
+        """Say whether the newest of a queue is its head and could be admitted beside the decodes."""
+        budget = self.token_budget - self.decodes.count * self._each_takes
         if budget <= 0 or len(self.running) >= self.max_num_seqs:
             return False
         if self._tenants is not None and queue is self.waiting:
@@ -60,31 +67,31 @@ class Scheduling:
             request.computed = request.blocks = 0
         return blocks <= kv.free and (self.chunked or missing <= budget)
 
-    def _beside(self) -> int:
-        """Return how many tokens of a step the decodes have."""
-        return self.decodes.count * self._queries
+    def _budget(self) -> int:
+        """Return how many tokens of a step the decodes leave for prompts."""
+        return self.token_budget - self.decodes.count * self._each_takes
 
     def _serve_running(self, now: float) -> int:
         """Give each running request its token or chunk, and the blocks; return how many were preempted."""
-        decodes, preempted = self.decodes, 0
+        decodes, kv, preempted = self.decodes, self.kv, 0
         self._chunks = []
-        while (blocks := decodes.blocks()) > self.kv.free:
+        while (blocks := decodes.blocks()) > kv.free:
             self._preempt_one(now)
             preempted += 1
-        self.kv.free -= blocks
-        while self.partial is not None and not self._schedule_next(self.partial, self._beside()):
-            self.kv.free += blocks
+        kv.free -= blocks
+        while self.partial is not None and not self._schedule_next(self.partial):
+            kv.free += blocks
             self._preempt_one(now)
             preempted += 1
             blocks = decodes.blocks()
-            self.kv.free -= blocks
+            kv.free -= blocks
         self._preempted += preempted
         return preempted
 
-    def _schedule_next(self, request: Request, beside: int) -> bool:
-        """Schedule the next chunk of a partly computed prompt beside so many tokens, if it fits."""
+    def _schedule_next(self, request: Request) -> bool:
+        """Schedule the next chunk of a partly computed prompt, if it fits."""
         missing = request.missing_tokens()
-        tokens = min(missing, self.token_budget - beside)
+        tokens = min(missing, self._budget())
         if not self._schedule(request, tokens):
             return False
         if tokens == missing:
@@ -93,20 +100,23 @@ class Scheduling:
 
     def _admit(self, now: float) -> None:
         """Admit waiting requests in order while slots, token budget and blocks last."""
-        self._admit_from(self.waiting, now, self.decodes.count * self._queries)
+        self._admit_from(self.waiting, now)
 
-    def _admit_from(self, queue: Queue, now: float, beside: int) -> None:
-        running, kv, budget = self.running, self.kv, self.token_budget - beside
+    def _admit_from(self, queue: Queue, now: float) -> None:
+        running, kv = self.running, self.kv
+        budget = self.token_budget - self.decodes.count * self._each_takes
         for _, tokens in self._chunks:
             budget -= tokens
         while queue and budget > 0 and len(running) < self.max_num_seqs:
             request = queue[0]
-            if request.may_be_cached and kv.least(request, budget) > kv.free:
-                return
-            reuses = request.may_be_cached and kv.find(request)
-            if reuses and self._loads(request, now):
-                queue.popleft()
-                continue
+            reuses = request.may_be_cached
+            if reuses:
+                if kv.least(request, budget) > kv.free:
+                    return
+                reuses = kv.find(request)
+                if reuses and self._loads(request, now):
+                    queue.popleft()
+                    continue
             missing = tokens = request.input_tokens + request.generated - request.computed
             if missing > budget:
                 tokens = budget if self.chunked else 0
@@ -117,9 +127,7 @@ class Scheduling:
             queue.popleft()
             request.begin(now)
             if reuses:
-                kv.hold(request)
-                if tokens == missing:
-                    kv.name(request)
+                kv.hold(request, whole=tokens == missing)
             running[request] = None
             self.partial = request if tokens < missing else None
             budget -= tokens
@@ -141,12 +149,14 @@ class Scheduling:
 
     def _preempt_one(self, now: float) -> Request:
         """Throw a running request out, its blocks given back, queue it anew, and return it."""
-        (request, _), spare = self.running.popitem(), 0
+        request, _ = self.running.popitem()
         if request is self.partial:
             self.partial = None
         else:
             spare = self.decodes.leave(request)
-        self.kv.lose(request, spare)
+            if spare:
+                self.kv.give_back(spare)
+        self.kv.lose(request)
         request.preempt(now)
         self.waiting.appendleft(request)
         self._futile += 1
@@ -157,14 +167,15 @@ class Scheduling:
     def _let_go(self, request: Request) -> None:
         """Free the blocks of a running request that was given up during the steps that have just ended."""
         del self.running[request]
-        tokens, spare = self._chunk_of(request), 0
+        tokens = self._chunk_of(request)
         if tokens is None:
-            tokens, spare = 0, self.decodes.leave(request)
+            tokens = 0
+            self.kv.give_back(self.decodes.leave(request))
         else:
             self._chunks.remove((request, tokens))
             if request is self.partial:
                 self.partial = None
-        self.kv.leave(request, request.computed + tokens, spare)
+        self.kv.leave(request, request.computed + tokens)
 
     def _chunk_of(self, request: Request) -> int | None:
         """Return how many tokens of a running request the step under way prefills; None: it decodes."""

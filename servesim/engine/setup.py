@@ -25,6 +25,7 @@ class Setup(NamedTuple):
         finished: called with each request at its last token.
         draws: how many tokens the decode steps of each request emit; None: one each.
         swap: host memory for the KV of who is preempted; None: that is recomputed.
+        shares: whether KV that one request leaves may be found by another.
     """
 
     replica: int
@@ -35,3 +36,4 @@ class Setup(NamedTuple):
     finished: Callable[[Request], None]
     draws: TokenDraws | None = None
     swap: SwapSpace | None = None
+    shares: bool = True

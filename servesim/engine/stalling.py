@@ -30,6 +30,7 @@ class StallingEngine(ContinuousEngine):
         super().__init__(setup)
         # a step of decodes alone must not pass the token budget either
         self.max_num_seqs = min(self.max_num_seqs, self.token_budget)
+        self._each_takes = 0
         self._one_batch = setup.scheduler.prefill_policy == "decode_first"
         self._closed = False
         #: when the decodes had their last step before the prompts under way; NaN: just now
@@ -39,8 +40,8 @@ class StallingEngine(ContinuousEngine):
         #: (since when, how many) have waited for the leap under way
         self._waits: list[tuple[float, int]] = []
 
-    def _admissible(self, queue: Queue, request: Request, beside: int) -> bool:
-        return not self._closed and super()._admissible(queue, request, 0)
+    def _admissible(self, queue: Queue, request: Request) -> bool:
+        return not self._closed and super()._admissible(queue, request)
 
     def _plan(self, now: float) -> float | None:
         if self._closed and not self.running:
@@ -59,12 +60,12 @@ class StallingEngine(ContinuousEngine):
     def _serve_prompts(self, now: float) -> int:
         """Schedule the prompts that may be computed now; return how many requests were preempted for them."""
         self._chunks, preempted = [], 0
-        while self.partial is not None and not self._schedule_next(self.partial, 0):
+        while self.partial is not None and not self._schedule_next(self.partial):
             self._preempt_one(now)
             preempted += 1
         self._preempted += preempted
         if not preempted and not self._closed and self.waiting:
-            self._admit_from(self.waiting, now, 0)
+            self._admit_from(self.waiting, now)
         return preempted
 
     def _plan_leap(self, now: float) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable
 from servesim.engine.continuous_engine import ContinuousEngine
 from servesim.engine.queue_order.order import Queue
 from servesim.engine.setup import Setup
+from servesim.engine.tiered_kv_cache import TieredKvCache
 from servesim.engine.tiers import Part, Tiers
 from servesim.workload.request import Request
 
@@ -27,7 +28,7 @@ class TieredEngine(ContinuousEngine):
             :meth:`land` to be called then.
     """
 
-    _lands = True
+    kv: TieredKvCache
 
     def __init__(
         self,
@@ -37,6 +38,7 @@ class TieredEngine(ContinuousEngine):
         landing: Callable[[Request, float], None],
     ) -> None:
         super().__init__(setup)
+        self._lands = True
         self.tiers = tiers
         #: who is being loaded, and whether anybody still waits for it
         self.loading: dict[Request, bool] = {}
@@ -45,7 +47,14 @@ class TieredEngine(ContinuousEngine):
         self._landing = landing
         self._held_back: Request | None = None
         self._now = 0.0
-        self.kv.offload(self._write, tiers.forget)
+        self.kv = TieredKvCache(
+            setup.kv_blocks,
+            setup.scheduler.block_size,
+            caches=setup.scheduler.enable_prefix_caching,
+            swap=setup.swap,
+            on_loss=self._write,
+            on_rewrite=tiers.forget,
+        )
 
     # ---- what the event loop calls ----------------------------------------------------------------
 
@@ -81,8 +90,8 @@ class TieredEngine(ContinuousEngine):
         if request in self.running:
             super()._let_go(request)
             return
-        spare = request.blocks - request.computed // self.kv.block_size
-        self.kv.leave(request, request.computed, spare)
+        self.kv.give_back(request.blocks - request.computed // self.kv.block_size)
+        self.kv.leave(request, request.computed)
 
     def prompt_tokens_ahead(self) -> int:
         """Return the tokens to be computed before a request that is queued now, of those loaded, too."""
@@ -125,8 +134,7 @@ class TieredEngine(ContinuousEngine):
             super()._admit(now)
 
     def _admit_landed(self, now: float) -> None:
-        beside = self.decodes.count * self._queries + sum(tokens for _, tokens in self._chunks)
-        budget = self.token_budget - beside
+        budget = self._budget() - sum(tokens for _, tokens in self._chunks)
         while self.landed and budget > 0 and len(self.running) < self.max_num_seqs:
             request = self.landed[0]
             missing = request.missing_tokens()
@@ -142,9 +150,9 @@ class TieredEngine(ContinuousEngine):
             self.partial = request if tokens < missing else None
             budget -= tokens
 
-    def _admissible(self, queue: Queue, request: Request, beside: int) -> bool:
+    def _admissible(self, queue: Queue, request: Request) -> bool:
         """Say whether the newest of a queue could be admitted, or loaded, at the next boundary."""
-        if super()._admissible(queue, request, beside):
+        if super()._admissible(queue, request):
             return True
         if self._tenants is not None:  # a fair queue is not looked at between steps
             return False
@@ -178,7 +186,7 @@ class TieredEngine(ContinuousEngine):
             return False
         self.kv.free -= room
         request.blocks += room
-        self.kv.hold(request)
+        self.kv.hold(request, whole=False)
         tokens = self.kv.block_size * sum(part.high - part.low for part in parts)
         request.computed += tokens
         request.loaded_tokens += tokens

@@ -5,7 +5,6 @@ The same content gives the same bytes: no dates, and the ids of the drawings are
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,68 +13,12 @@ from itertools import count
 from pathlib import Path
 from typing import get_args
 
-import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
-from plotly.utils import PlotlyJSONEncoder
 
 from servesim.files import in_one_go
+from servesim.report.content import Section
+from servesim.report.markup import charts, data_element, drawing_id, drawn, part_lines
 from servesim.report.theme import FONT, INKS, Mode, template
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A figure with what it is called, and a caption that defines what it shows.
-
-    ``wide`` ones take the whole width of the page, the others half of it.
-    """
-
-    title: str
-    figure: go.Figure
-    caption: str = ""
-    wide: bool = False
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A card with several charts of which one is seen, and a button for each, named by its title."""
-
-    title: str
-    charts: Sequence[Chart]
-    wide: bool = False
-
-
-@dataclass(frozen=True)
-class Markup:
-    """HTML that is put into the page as it is: whoever makes it escapes what it quotes."""
-
-    html: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of cells under headings, if any; the first ``words`` columns are words, the others figures.
-
-    A ``folded`` one shows its title until it is asked for.
-    """
-
-    title: str
-    headings: Sequence[str]
-    rows: Sequence[Sequence[str | Markup]]
-    caption: str = ""
-    words: int = 1
-    folded: bool = False
-
-
-Part = Chart | Choice | Table | Markup
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading, some sentences, and what stands below them."""
-
-    title: str
-    parts: Sequence[Part]
-    lead: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,9 +39,9 @@ class Page:
 
     def html(self) -> str:
         """Return the page."""
-        charts = [chart for section in self.sections for part in section.parts for chart in _charts(part)]
+        shown = [chart for section in self.sections for part in section.parts for chart in charts(part)]
         texts: dict[str, int] = {}
-        drawn = [_drawn(chart.figure, texts) for chart in charts]
+        drawings = [drawn(chart.figure, texts) for chart in shown]
         return "\n".join(
             [
                 "<!doctype html>",
@@ -113,10 +56,13 @@ class Page:
                 "</head>",
                 "<body>",
                 *self._body(),
-                _data("templates", {mode: template(mode).to_plotly_json() for mode in get_args(Mode)}),
-                *(_data(f"{_id(number)}-data", data) for number, data in enumerate(drawn, start=1)),
-                _data("texts", list(texts)),
-                *(_data(name, value) for name, value in self.data.items()),
+                data_element("templates", {mode: template(mode).to_plotly_json() for mode in get_args(Mode)}),
+                *(
+                    data_element(f"{drawing_id(number)}-data", data)
+                    for number, data in enumerate(drawings, start=1)
+                ),
+                data_element("texts", list(texts)),
+                *(data_element(name, value) for name, value in self.data.items()),
                 f"<script>{get_plotlyjs()}</script>",
                 *([f"<script>\n{self.script}</script>"] if self.script else []),
                 f"<script>\n{_beside('page.js')}</script>",
@@ -150,7 +96,7 @@ class Page:
                 yield f"<p>{escape(section.lead)}</p>"
             yield '<div class="parts">'
             for part in section.parts:
-                yield from _part(part, numbers)
+                yield from part_lines(part, numbers)
             yield "</div>"
             yield "</section>"
         yield "</main>"
@@ -158,100 +104,6 @@ class Page:
             yield "<footer>"
             yield from (f"<p>{escape(note)}</p>" for note in self.notes)
             yield "</footer>"
-
-
-def _id(number: int) -> str:
-    return f"chart-{number}"
-
-
-def _charts(part: Part) -> Sequence[Chart]:
-    return [part] if isinstance(part, Chart) else part.charts if isinstance(part, Choice) else []
-
-
-def _part(part: Part, numbers: Iterator[int]) -> Iterator[str]:
-    """Yield a part; every chart takes the next number."""
-    if isinstance(part, Markup):
-        yield part.html
-    elif isinstance(part, Table):
-        yield from _table(part)
-    else:
-        yield f'<figure class="{"wide" if part.wide else "half"}">'
-        yield f"<h3>{escape(part.title)}</h3>"
-        if isinstance(part, Chart):
-            yield from _chart(part, next(numbers))
-        else:
-            yield from _choice(part, numbers)
-        yield "</figure>"
-
-
-def _choice(choice: Choice, numbers: Iterator[int]) -> Iterator[str]:
-    """Yield buttons, and the charts on top of each other, so that choosing moves nothing."""
-    yield '<div class="buttons">'
-    for chart in choice.charts:
-        pressed = str(chart is choice.charts[0]).lower()
-        yield f'<button type="button" aria-pressed="{pressed}">{escape(chart.title)}</button>'
-    yield "</div>"
-    yield '<div class="choice">'
-    for chart in choice.charts:
-        yield "<div>" if chart is choice.charts[0] else '<div class="unseen">'
-        yield from _chart(chart, next(numbers))
-        yield "</div>"
-    yield "</div>"
-
-
-def _chart(chart: Chart, number: int) -> Iterator[str]:
-    height = chart.figure.layout.height
-    label = escape(chart.title, quote=True)
-    size = f'style="height:{height}px"'
-    yield f'<div class="chart" id="{_id(number)}" role="img" aria-label="{label}" {size}></div>'
-    if chart.caption:
-        yield f"<figcaption>{escape(chart.caption)}</figcaption>"
-
-
-def _table(table: Table) -> Iterator[str]:
-    yield '<figure class="wide">'
-    if table.folded:
-        yield f"<details><summary>{escape(table.title)}</summary>"
-    else:
-        yield f"<h3>{escape(table.title)}</h3>"
-    yield '<div class="scroll"><table>'
-    if any(table.headings):
-        yield f"<thead><tr>{_cells('th', table.headings, table.words)}</tr></thead>"
-    yield "<tbody>"
-    yield from (f"<tr>{_cells('td', row, table.words)}</tr>" for row in table.rows)
-    yield "</tbody>"
-    yield "</table></div>"
-    if table.caption:
-        yield f"<figcaption>{escape(table.caption)}</figcaption>"
-    if table.folded:
-        yield "</details>"
-    yield "</figure>"
-
-
-def _cells(tag: str, cells: Sequence[str | Markup], words: int) -> str:
-    kinds = [' class="word"' if column < words else "" for column in range(len(cells))]
-    htmls = (cell.html if isinstance(cell, Markup) else escape(cell) for cell in cells)
-    return "".join(f"<{tag}{kind}>{html}</{tag}>" for kind, html in zip(kinds, htmls, strict=True))
-
-
-def _drawn(figure: go.Figure, texts: dict[str, int]) -> dict[str, object]:
-    """Return a figure without its template, which the page sets by its mode.
-
-    What its points say is put into ``texts``, as several charts show the same points; each trace keeps the
-    numbers of its texts.
-    """
-    said = figure.to_dict()
-    said["layout"].pop("template", None)
-    for trace in said["data"]:
-        if isinstance(trace.get("text"), (list, tuple)):
-            trace["said"] = [texts.setdefault(str(text), len(texts)) for text in trace.pop("text")]
-    return {"data": said["data"], "layout": said["layout"]}
-
-
-def _data(name: str, value: object) -> str:
-    """Return data for the script of the page; as ``<`` is escaped, no text in it can end the element."""
-    text = json.dumps(value, cls=PlotlyJSONEncoder, separators=(",", ":")).replace("<", "\\u003c")
-    return f'<script type="application/json" id="{name}">{text}</script>'
 
 
 def _anchor(title: str) -> str:

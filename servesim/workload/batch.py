@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from servesim.workload.origin import Origin
+from servesim.workload.origin import ANYWHERE, Origin
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -42,6 +43,11 @@ class Batch(NamedTuple):
         kept = slice(start, stop)
         origins = None if self.origins is None else self.origins[kept]
         return Batch(self.sent_s[kept], self.input_tokens[kept], self.output_tokens[kept], origins)
+
+    def each(self) -> Iterator[tuple[float, int, int, Origin]]:
+        """Yield the requests as numbers of Python, each with its origin."""
+        origins = repeat(ANYWHERE, self.size) if self.origins is None else self.origins
+        return zip(*(column.tolist() for column in self[:3]), origins, strict=True)
 
     @staticmethod
     def joined(batches: Iterable[Batch]) -> Batch:

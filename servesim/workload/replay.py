@@ -34,6 +34,7 @@ class Replay:
     requests: int | None = quantity("requests", at_least=1, at_most=MOST_REQUESTS, default=None)
     users: ClosedLoop | None = quantity(default=None)
 
+    shares_prefixes: ClassVar[bool] = False
     duration_s: ClassVar[float | None] = None
     notes: ClassVar[Notes | None] = None
 

@@ -67,6 +67,7 @@ class Sessions(Arriving):
     duration_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
     tenants: Tenants = quantity("tenants by name", factory=dict)
 
+    shares_prefixes: ClassVar[bool] = True
     notes: ClassVar[Notes | None] = None
     hints: ClassVar[Mapping[str, str]] = {
         "rate_rps": "set workload.arrivals.rate_rps, the sessions that begin in a second",

@@ -37,6 +37,8 @@ class Synthetic(Arriving):
     duration_s: float | None = quantity("s", above=0, at_most=MOST_S, default=None)
     tenants: Tenants = quantity("tenants by name", factory=dict)
 
+    #: whether what one request leaves in a cache may be found by another
+    shares_prefixes: ClassVar[bool] = False
     notes: ClassVar[Notes | None] = None
     hints: ClassVar[Mapping[str, str]] = {
         "rate_rps": "set workload.arrivals.rate_rps",

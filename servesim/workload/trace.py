@@ -84,6 +84,11 @@ class Trace:
         return self.timed
 
     @property
+    def shares_prefixes(self) -> bool:
+        """Return whether what one request leaves in a cache may be found by another."""
+        return self._spans is not None
+
+    @property
     def notes(self) -> Notes:
         """Return what was done to the rows of the file."""
         return self._reading[1]

@@ -24,8 +24,7 @@ def begin(kv: KvCache, who: Request) -> int:
     kv.free -= blocks
     who.blocks += blocks
     if finds:
-        kv.hold(who)
-        kv.name(who)
+        kv.hold(who, whole=True)
     who.computed += missing
     return found
 

@@ -37,7 +37,7 @@ def test_what_is_still_on_the_gpu_is_not_copied_back(taken: int, back: int) -> N
     kv.free -= taken
     assert kv.find(request)
     assert request.computed == 9
-    kv.hold(request)
+    kv.hold(request, whole=False)
     assert kv.swap.swaps.in_blocks == back
     assert (kv.swap.free, request.swapped) == (10, 0)
 

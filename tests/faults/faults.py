@@ -29,6 +29,7 @@ ENGINE = "servesim/engine/continuous_engine.py"
 SCHEDULING = "servesim/engine/scheduling.py"
 KV = "servesim/engine/kv_cache.py"
 CACHE = "servesim/engine/prefix_cache.py"
+LEFTOVERS = "servesim/engine/leftovers.py"
 DECODES = "servesim/engine/decodes.py"
 LEAP = "servesim/engine/leap.py"
 FAIR = "servesim/engine/queue_order/fair_queue.py"
@@ -94,8 +95,8 @@ FAULTS = (
     Fault(
         "the first running request is preempted, not the last",
         SCHEDULING,
-        "(request, _), spare = self.running.popitem(), 0",
-        "del self.running[request := next(iter(self.running))]; spare = 0",
+        "request, _ = self.running.popitem()",
+        "del self.running[request := next(iter(self.running))]",
     ),
     Fault(
         "a preempted request goes to the tail of the queue",
@@ -125,8 +126,27 @@ FAULTS = (
     Fault(
         "blocks given back later are taken sooner",
         KV,
-        "            prefixes.given += blocks\n",
+        "            blocks = -(-tokens // self.block_size)\n"
+        "            self.free += blocks\n            self._reuse.given += blocks\n",
+        "            self.free += -(-tokens // self.block_size)\n",
+    ),
+    Fault(
+        "what a preempted request finds again stays in the queue of free blocks",
+        LEFTOVERS,
+        "            self.given -= blocks\n",
         "",
+    ),
+    Fault(
+        "a preempted request finds a block that has been taken",
+        LEFTOVERS,
+        "end - self.given + free_blocks, length",
+        "end - self.given + free_blocks + 1, length",
+    ),
+    Fault(
+        "a preempted request finds a block that was not full",
+        LEFTOVERS,
+        "self.given, tokens // self._block_size",
+        "self.given, blocks",
     ),
     Fault(
         "the last token of a prompt is found",
@@ -299,8 +319,8 @@ FAULTS = (
     Fault(
         "prompts leave the decodes their tokens of a step that they do not share",
         STALLING,
-        "self._admit_from(self.waiting, now, 0)",
-        "self._admit_from(self.waiting, now, self.decodes.count)",
+        "self._each_takes = 0",
+        "self._each_takes = 1",
     ),
     Fault(
         "who joins in a stall has waited for all of it",
@@ -362,7 +382,7 @@ FAULTS = (
     Fault(
         "a request that was given up keeps its blocks",
         SCHEDULING,
-        "        self.kv.leave(request, request.computed + tokens, spare)\n",
+        "        self.kv.leave(request, request.computed + tokens)\n",
         "",
     ),
     Fault(

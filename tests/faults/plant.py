@@ -29,6 +29,7 @@ INTERRUPTED = 2
 """The exit status of pytest where the first failure ends several processes; 1 where it ends one."""
 
 SUITE = (
+    "tests/engine/test_leftovers.py",
     "tests/engine/test_swap_space.py",
     "tests/engine/test_tier.py",
     "tests/engine/test_tiered_engine.py",

@@ -7,6 +7,7 @@ from math import ceil, isnan
 from typing import Any
 
 from servesim.engine.disaggregated import DecodeEngine, PrefillEngine
+from servesim.engine.leftovers import Leftovers
 from servesim.engine.static import StaticEngine
 from servesim.engine.tiered_engine import TieredEngine
 from servesim.workload.request import Request
@@ -31,7 +32,9 @@ def held_blocks(engine: Any, requests: Iterable[Request]) -> int:
 
 def shared_blocks(engine: Any) -> int:
     """Return how many blocks too many there are when each request's are counted: those held by several."""
-    holds = engine.kv._prefixes.holds
+    if isinstance(engine.kv._reuse, Leftovers):
+        return 0  # nobody looks for what others hold
+    holds = engine.kv._reuse.holds
     named = [
         (key, place)
         for hold in holds.values()

@@ -46,6 +46,20 @@ def test_where_no_two_prompts_share_it_is_as_if_none_was_asked(kind: str, data: 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=40)
 @given(data=st.data())
+def test_what_is_left_of_the_preempted_is_the_same_to_those_who_look_for_others(
+    kind: str, data: st.DataObject
+) -> None:
+    """The two ways to keep account of what is in free blocks agree where no request shares anything."""
+    case = data.draw(cases(kind))
+    alone = case.serve()
+    looking = replace(case, service=replace(case.service, looks_for_others=True)).serve()
+    assert same(looking, alone)
+    assert looking.cluster.evicted_blocks == alone.cluster.evicted_blocks
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=40)
+@given(data=st.data())
 def test_with_ample_kv_each_prompt_is_found_or_computed(kind: str, data: st.DataObject) -> None:
     """Every token of every prompt once, and one per request that goes on in another pool.
 

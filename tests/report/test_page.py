@@ -6,7 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from servesim.report.page import Chart, Choice, Markup, Page, Section, Table
+from servesim.report.content import Chart, Choice, Markup, Section, Table
+from servesim.report.page import Page
 from servesim.report.theme import INKS, blank
 from tests.browser import Open, numbers
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from servesim.engine.decodes import Decodes
 from servesim.workload.request import Request
@@ -57,7 +57,12 @@ class QueueOrder:
 
     Whoever is tried next and cannot be admitted holds back all behind it, as in vLLM: no request is passed
     over for being large. When KV blocks are short, the last running request is preempted.
+
+    Attributes:
+        in_turn: whether of those preempted the last one is always scheduled first.
     """
+
+    in_turn: ClassVar[bool] = False
 
     def start(self, block_size: int) -> Books:
         """Return the empty books of a replica."""
@@ -67,3 +72,5 @@ class QueueOrder:
 @dataclass(frozen=True)
 class Fcfs(QueueOrder):
     """First come, first served; a preempted request comes back to the head."""
+
+    in_turn: ClassVar[bool] = True

@@ -1,8 +1,8 @@
-"""The charts of the dashboard."""
+"""The charts of the dashboard over loads, and those of loaded sweeps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from servesim.report.dashboard.curve import Curve
 from servesim.report.dashboard.loaded import Loaded
 from servesim.report.dashboard.rescore import BOUNDED, LEAST, MOST, Judge, judged
-from servesim.report.dashboard.state import RATE
 from servesim.report.frontier.curves import curves
 from servesim.report.frontier.details import details, hover
 from servesim.report.frontier.drawing import Drawing, Sweep
@@ -27,21 +27,17 @@ from servesim.report.metrics import (
     TTFT_P99,
     Metric,
 )
-from servesim.report.run.latency import Latency, cdf
-from servesim.report.scale import Scale
-from servesim.report.theme import NEUTRAL, Mode, blank, colour, template
+from servesim.report.theme import NEUTRAL, Mode, template
 from servesim.results.statistics import PERCENTILES
 
 #: Heights in pixels: two rows of small charts go onto a laptop's screen.
 SMALL, LARGE = 220, 340
 
-#: Ticks that a small chart has room for.
-_TICKS = 7
-
-_DASHES = ("solid", "dash")
+#: What the load of a curve is called, by its key.
+_LOAD_WORDS = {"workload.arrivals.rate_rps": "rate", "workload.arrivals.concurrency": "users"}
 
 #: Legends in a corner of small charts that their curves leave free.
-_INSIDE = {
+INSIDE = {
     side: {"orientation": "v", "x": place, "xanchor": side, "y": 0.98, "yanchor": "top"}
     for side, place in (("left", 0.02), ("right", 0.98))
 }
@@ -53,38 +49,6 @@ class Titled(NamedTuple):
     title: str
     figure: go.Figure
     caption: str = ""
-
-
-def distributions(times: Mapping[str, pd.DataFrame], latency: Latency, limit_s: float | None) -> go.Figure:
-    """Return the cumulative distribution of a latency in each configuration, with the limit.
-
-    ``times`` has a column of seconds for each latency, by the letter of the configuration.
-    """
-    known = {letter: each[latency.column].dropna() for letter, each in times.items()}
-    drawn = [np.atleast_1d(part) for each in known.values() for part in latency.drawn(each, limit_s)]
-    figure = blank(
-        x=latency.axis,
-        y="Share of requests",
-        height=SMALL,
-        xaxis=Scale.around(np.concatenate(drawn) if drawn else np.empty(0), True).axis(_TICKS)
-        | {"tickangle": 0},
-        yaxis={"tickformat": ".0%", "range": [0, 1.02]},
-        showlegend=len(known) > 1,
-        legend=_INSIDE["left"],
-    )
-    for number, (letter, values) in enumerate(known.items()):
-        x, y = cdf(values)
-        figure.add_scatter(
-            x=latency.scale * x,
-            y=y,
-            mode="lines",
-            name=letter,
-            line={"color": colour(number), "width": 2.5, "shape": "hv", "dash": _DASHES[number]},
-            hovertemplate=f"%{{y:.1%}} take at most %{{x:,.4r}} {latency.unit}<extra></extra>",
-        )
-    if limit_s is not None:
-        figure.add_vline(x=latency.scale * limit_s, line={"color": NEUTRAL, "width": 1.5, "dash": "dashdot"})
-    return figure
 
 
 def drawing_of(sweep: Sweep) -> Drawing:
@@ -140,24 +104,25 @@ def _ringed(figure: go.Figure, view: View, load: float) -> go.Figure:
 def _with_legend(figure: go.Figure, side: str) -> go.Figure:
     """Return a figure of several configurations with a legend in a corner."""
     figure.for_each_trace(lambda trace: trace.update(showlegend=_is_named(trace)))
-    return figure.update_layout(showlegend=True, legend=_INSIDE[side])
+    return figure.update_layout(showlegend=True, legend=INSIDE[side])
 
 
 def _is_named(trace: go.Scatter) -> bool:
     return trace.mode == "markers" and trace.legendgroup is not None and trace.name not in ("failed", "knee")
 
 
-def over_rates(table: pd.DataFrame, rate_rps: float) -> list[Titled]:
-    """Return the small frontier, goodput and cost over the rates of a curve; the present rate is ringed."""
-    drawing = drawing_of(Sweep(table, "what-if", declared_load=RATE))
-    rate = drawing.load_axis(linear=True)
+def over_loads(curve: Curve) -> list[Titled]:
+    """Return the small frontier, goodput and cost over the loads of a curve; the present one is ringed."""
+    drawing = drawing_of(Sweep(curve.table, "what-if", declared_load=curve.key))
+    axis = drawing.load_axis(linear=True)
+    word = _LOAD_WORDS[curve.key]
     charts = []
     for title, x, y, short, free in (
-        ("Frontier over the rate", INTERACTIVITY, OUTPUT, "Output tokens/s per GPU", "right"),
-        ("Goodput against rate", rate, GOODPUT, GOODPUT.title, "left"),
-        ("Cost against rate", rate, COST, "$ per M output tokens", "right"),
+        (f"Frontier over the {word}", INTERACTIVITY, OUTPUT, "Output tokens/s per GPU", "right"),
+        (f"Goodput against {word}", axis, GOODPUT, GOODPUT.title, "left"),
+        (f"Cost against {word}", axis, COST, "$ per M output tokens", "right"),
     ):
-        figure = _ringed(_chart(drawing, x, y, SMALL), View(drawing.points, x, y), rate_rps)
+        figure = _ringed(_chart(drawing, x, y, SMALL), View(drawing.points, x, y), curve.load)
         figure.update_layout(yaxis_title_text=short)
         if x is INTERACTIVITY:
             figure.update_layout(xaxis_title_text="Median tokens/s per user")

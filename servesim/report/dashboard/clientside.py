@@ -7,7 +7,11 @@ from dash import ALL, ClientsideFunction, Input, Output, State
 
 
 def connect_browser(app: dash.Dash) -> None:
-    """Connect light and dark, the panels, the copy button, and the legend and clicks of a sweep's charts."""
+    """Connect what needs no answer.
+
+    Light and dark, the panels, marks on what is wrong, the copy button, the legend of a sweep's charts and
+    clicks on their points.
+    """
 
     def own(name: str) -> ClientsideFunction:
         return ClientsideFunction("servesim", name)
@@ -22,6 +26,7 @@ def connect_browser(app: dash.Dash) -> None:
     app.clientside_callback(
         own("panels"), Output("page", "className"), Input("state", "data"), Input("side", "value")
     )
+    app.clientside_callback(own("wrong"), Input("ran", "data"))
     app.clientside_callback(
         own("copy"),
         Output("copy", "children"),

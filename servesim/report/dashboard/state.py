@@ -1,92 +1,28 @@
 """What the controls of the dashboard say, and how that reads as a URL, as overrides and as a command.
 
-A control has one name everywhere: it is a field here, a parameter of the URL and the id of the control; of
-configuration B, with ``b-`` before it. What is as the configuration files have it is left out of URLs and
-commands.
+Names of configuration B have ``b-`` before them. What is as it starts is left out of URLs and commands.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from math import isfinite
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from servesim.check import Problem
-
-Value = str | int | float | None
-Part = TypeVar("Part")
+from servesim.report.dashboard.control import Part, Value, as_kind, control, kinds, written
+from servesim.report.dashboard.demand import Demand
+from servesim.report.dashboard.setup import Setup
 
 B = "b-"  # before the names of what configuration B has of its own
 COMPARE = "compare"
 
-RATE = "workload.arrivals.rate_rps"
-
-
-def control(kind: type, default: Value, *keys: str) -> Any:
-    """Declare a control: the kind of its values, the value it starts with, and the keys that it sets.
-
-    A value that is None stands for no value: as the model or the GPU has it, or no limit.
-    """
-    return field(default=default, metadata={"kind": kind, "keys": keys})
-
 
 @dataclass(frozen=True)
-class Setup:
-    """A configuration: model, GPUs, and how they serve."""
-
-    model: str = control(str, "llama3.1-70b", "model")
-    gpu: str = control(str, "h100-sxm", "gpu")
-    weights: str | None = control(str, None, "model.weights_dtype")
-    tp: Value = control(int, 4, "cluster.tensor_parallel_size")
-    kv: str = control(str, "auto", "scheduler.kv_cache_dtype")
-    scheduler: str = control(str, "continuous", "scheduler")
-    replicas: Value = control(int, 2, "cluster.replicas")
-    prefill: Value = control(int, 1, "cluster.prefill.replicas")
-    decode: Value = control(int, 1, "cluster.decode.replicas")
-    price: Value = control(float, None, "pricing.usd_per_gpu_hour")
-
-    @property
-    def pooled(self) -> bool:
-        """Whether all replicas are alike, rather than for prefill or for decode."""
-        return self.scheduler != "disaggregated"
-
-    def overrides(self) -> Iterator[str]:
-        """Yield what is not as the configuration files have it."""
-        unused = ("prefill", "decode") if self.pooled else ("replicas",)
-        for name, keys, value in _changes(self):
-            if name == "tp" and not self.pooled:
-                keys = tuple(f"cluster.{pool}.tensor_parallel_size" for pool in ("prefill", "decode"))
-            if name not in unused:
-                yield from (f"{key}={written(value)}" for key in keys)
-
-
-@dataclass(frozen=True)
-class Demand:
-    """What is asked of the configurations: traffic, and the limits that a request must meet."""
-
-    rate: Value = control(float, 4.0, RATE)
-    lengths: str = control(str, "conversation", "workload/lengths")
-    input: Value = control(int, 512, "workload.lengths.input")
-    output: Value = control(int, 256, "workload.lengths.output")
-    requests: Value = control(int, 2000, "workload.requests")
-    seed: Value = control(int, 0, "seed")
-    ttft: Value = control(float, 0.5, "slo.ttft_s")
-    tpot: Value = control(float, 0.05, "slo.tpot_s")
-    attainment: Value = control(float, 0.99, "slo.attainment")
-
-    def overrides(self) -> Iterator[str]:
-        """Yield what is not as the configuration files have it."""
-        unused = () if self.lengths == "fixed" else ("input", "output")
-        for name, keys, value in _changes(self):
-            if name not in unused:
-                yield from (f"{key}={written(value)}" for key in keys)
-
-
-@dataclass(frozen=True)
-class View:
+class View(Part):
     """Which loaded sweep is shown, if any, and the price that it is reckoned with."""
 
     sweep: str | None = control(str, None)
@@ -123,9 +59,16 @@ class State:
     @classmethod
     def of(cls, values: Mapping[str, Any], compare: bool) -> State:
         """Return the state of controls with these values; what is missing is as it starts, B's as A's."""
-        a = _part(Setup, values)
-        b = _part(Setup, {**vars(a), **{n[len(B) :]: v for n, v in values.items() if n.startswith(B)}})
-        return cls(a, b if compare else None, _part(Demand, values), _part(View, values))
+        a = Setup.of(values)
+        b = Setup.of({**vars(a), **{n[len(B) :]: v for n, v in values.items() if n.startswith(B)}})
+        return cls(a, b if compare else None, Demand.of(values), View.of(values))
+
+    def part(self, name: str) -> tuple[Part, str]:
+        """Return the part that has a control, and what it is called there; B's is A's where there is no B."""
+        if name.startswith(B):
+            return self.b or self.a, name[len(B) :]
+        parts: tuple[Part, ...] = (self.a, self.demand, self.view)
+        return next(part for part in parts if name in vars(part)), name
 
     def shows(self, name: str) -> bool:
         """Tell whether a control is seen: what cannot be seen to be corrected is not asked for, either.
@@ -136,17 +79,25 @@ class State:
             return True
         if self.view.sweep or name in _OF_SWEEPS:
             return name in _OF_SWEEPS and (name != "sweep_price" or self.view.sweep is not None)
-        if name.startswith(B):
-            return self.b is not None and _shows(self.b, name[len(B) :])
-        if name in ("input", "output"):
-            return self.demand.lengths == "fixed"
-        return _shows(self.a, name)
+        part, own = self.part(name)
+        return part.shows(own) and (self.b is not None or not name.startswith(B))
+
+    def to_blame(self, problem: Problem, letter: str) -> list[str]:
+        """Return the controls that a problem of a configuration is of: those whose key is nearest to it."""
+        before = B if letter == "B" else ""
+        own = [before + name for name in vars(self.a)]
+        near = {
+            name: len(key)
+            for name in (*own, *vars(self.demand))
+            for part, short in [self.part(name)]
+            for key in part.keys(short)
+            if self.shows(name) and f"{problem.path}.".startswith(f"{key.replace('/', '.')}.")
+        }
+        return [name for name, length in near.items() if length == max(near.values())]
 
     def query(self) -> str:
         """Return the state as the query string of a URL, with its question mark; empty at the start."""
-        said = [
-            (name, value) for part in (self.a, self.demand, self.view) for name, _, value in _changes(part)
-        ]
+        said = [change for part in (self.a, self.demand, self.view) for change in part.changes()]
         if self.b:
             said.append((COMPARE, 1))
             said += [(B + name, value) for name, value in vars(self.b).items() if value != vars(self.a)[name]]
@@ -184,52 +135,14 @@ def command(overrides: tuple[str, ...]) -> str:
     return shlex.join(["servesim", *overrides])
 
 
-def written(value: Value) -> str:
-    """Return a value as it is typed: as few digits as mean exactly this number."""
-    if value is None:
-        return "null"
-    return (
-        str(int(value))
-        if isinstance(value, float) and value.is_integer() and abs(value) < 1e15
-        else str(value)
-    )
-
-
-def _changes(part: Any) -> Iterator[tuple[str, tuple[str, ...], Value]]:
-    """Yield name, keys and value of the fields that are not as they start."""
-    for each in fields(part):
-        value = getattr(part, each.name)
-        if value != each.default:
-            yield each.name, each.metadata["keys"], value
-
-
-def _part(kind: type[Part], values: Mapping[str, Any]) -> Part:
-    known = {each.name: each.metadata["kind"] for each in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{name: _as(known[name], value) for name, value in values.items() if name in known})
-
-
-def _as(kind: type, value: Value) -> Value:
-    """Return a value as its control holds it: no text is no value, and numbers are of one type."""
-    if value == "" or value is None:
-        return None
-    if kind is str:
-        return str(value)
-    number = float(value)
-    return int(number) if kind is int and number.is_integer() else number
-
-
 def _read(name: str, text: str) -> Value:
     """Return the value that a URL gives a control: a URL is anybody's, so it may have nothing filled in."""
-    value = _as(KINDS[name], text)
+    value = as_kind(KINDS[name], text)
     if isinstance(value, float) and not isfinite(value):
         raise ValueError
     if isinstance(value, str) and "${" in value:
         raise ValueError
     return value
-
-
-def _shows(setup: Setup, name: str) -> bool:
-    return name not in (("prefill", "decode") if setup.pooled else ("replicas",))
 
 
 #: The controls that are seen beside a loaded sweep.
@@ -239,7 +152,8 @@ _WORDS = {int: "a whole number", float: "a number", str: "a plain name, without 
 
 #: The kind of value of every control, by its name.
 KINDS: dict[str, type] = {
-    before + each.name: each.metadata["kind"]
-    for part, before in ((Setup, ""), (Setup, B), (Demand, ""), (View, ""))
-    for each in fields(part)
+    **kinds(Setup),
+    **{B + name: kind for name, kind in kinds(Setup).items()},
+    **kinds(Demand),
+    **kinds(View),
 }

@@ -27,10 +27,10 @@ from servesim.workload.trace import Trace
 #: The most requests and tokens (of prompts and outputs) of a what-if, and the seconds that sending may take.
 MOST_REQUESTS, MOST_TOKENS, MOST_S = 10_000, 3e7, 10.0
 
-#: Answers that are kept, each with 24 bytes per request.
+#: Answers that are kept, each with 40 bytes per request.
 _KEPT = 128
 
-TIMES = ["ttft_s", "tpot_s", "e2e_s"]
+_COLUMNS = ["ttft_s", "tpot_s", "e2e_s", "tenant", "priority"]
 
 Overrides = tuple[str, ...]
 
@@ -41,7 +41,8 @@ _BY_COMMAND = "its command runs it without the dashboard"
 class Answer:
     """What became of a what-if: its summary, or the problems that it has instead.
 
-    ``times`` has the latencies of its requests in seconds: ``ttft_s``, ``tpot_s`` and ``e2e_s``.
+    ``times`` has the latencies of its requests in seconds, ``ttft_s``, ``tpot_s`` and ``e2e_s``, and whose
+    they are: ``tenant`` and ``priority``.
     """
 
     overrides: Overrides
@@ -88,7 +89,7 @@ class WhatIfs:
             return Answer(overrides, problems=error.problems)
         except StalledError as error:
             return Answer(overrides, problems=(Problem("", None, str(error)),))
-        return Answer(overrides, result.summary, result.requests[TIMES])
+        return Answer(overrides, result.summary, result.requests[_COLUMNS])
 
     def _run(self, scenario: Scenario) -> Result:
         """Run a scenario that is small enough to wait for.

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from servesim.report.content import Chart
 from servesim.report.frontier.curves import curves
 from servesim.report.frontier.details import Details, details, hover
 from servesim.report.frontier.points import CLEAN, LOADS, drawn_points, load_of
 from servesim.report.frontier.style import Style, styles
 from servesim.report.frontier.view import View
 from servesim.report.metrics import ATTAINMENT, COST, INTERACTIVITY, OUTPUT, Metric, metric
-from servesim.report.page import Chart
 
 #: What the SLO can limit: its short name, and the factor to the unit that it is told in.
 LIMITS = {"ttft_s": ("TTFT", 1.0, "s"), "tpot_s": ("TPOT", 1e3, "ms"), "e2e_s": ("E2E", 1.0, "s")}

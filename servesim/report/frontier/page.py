@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from servesim.frontier.replications import compared, settings
+from servesim.report.content import Chart, Choice, Markup, Part, Section
 from servesim.report.frontier.compare import differences, side_by_side
 from servesim.report.frontier.curves import curves
 from servesim.report.frontier.drawing import EXTRAPOLATED, LIMITS, Drawing, Sweep
@@ -29,7 +30,7 @@ from servesim.report.metrics import (
     TTFT_P99,
     Metric,
 )
-from servesim.report.page import Chart, Choice, Markup, Page, Part, Section
+from servesim.report.page import Page
 from servesim.screen.figures import counted, number, percent
 from servesim.sweeps.study import Study
 from servesim.sweeps.sweep import PAGE

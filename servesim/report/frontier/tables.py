@@ -11,6 +11,7 @@ import pandas as pd
 
 from servesim.frontier.objective import bracket
 from servesim.frontier.replications import settings
+from servesim.report.content import Markup, Table
 from servesim.report.frontier.details import figure
 from servesim.report.frontier.points import CLEAN, short_names, written
 from servesim.report.frontier.style import Style
@@ -25,7 +26,6 @@ from servesim.report.metrics import (
     TTFT_P99,
     Metric,
 )
-from servesim.report.page import Markup, Table
 
 _HEADED = (
     ("$ per million output tokens", COST),

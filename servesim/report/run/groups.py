@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from servesim.report.page import Table
+from servesim.report.content import Table
 from servesim.screen.figures import number
 from servesim.screen.groups import class_rows, evenness, tenant_rows
 

@@ -129,6 +129,19 @@ def cdf(values: pd.Series) -> tuple[Floats, Floats]:
     return ordered[kept], (kept + 1) / max(count, 1)
 
 
+def cdf_line(values: pd.Series, latency: Latency, line: dict[str, Any]) -> dict[str, Any]:
+    """Return the trace of a cumulative distribution of times (s), drawn by ``line``."""
+    x, y = cdf(values)
+    said = f"%{{y:.1%}} take at most %{{x:,.4r}} {latency.unit}<extra>%{{fullData.name}}</extra>"
+    return {
+        "x": latency.scale * x,
+        "y": y,
+        "mode": "lines",
+        "line": {"shape": "hv", **line},
+        "hovertemplate": said,
+    }
+
+
 def distribution(values: pd.Series, latency: Latency, limit_s: float | None = None) -> go.Figure:
     """Return the cumulative distribution of times (s), with lines at its percentiles and at the limit."""
     known = values.dropna()
@@ -138,16 +151,8 @@ def distribution(values: pd.Series, latency: Latency, limit_s: float | None = No
         xaxis=latency.scale_of(known, limit_s),
         yaxis={"tickformat": ".0%", "range": [0, 1.02]},
     )
-    x, y = cdf(known)
-    figure.add_scatter(
-        x=latency.scale * x,
-        y=y,
-        mode="lines",
-        name=latency.title,
-        showlegend=False,
-        line={"color": BLUE, "width": 2.5, "shape": "hv"},
-        hovertemplate="%{y:.1%} take at most %{x:,.4r} " + latency.unit + "<extra></extra>",
-    )
+    line = cdf_line(known, latency, {"color": BLUE, "width": 2.5})
+    figure.add_scatter(**line, name=latency.title, showlegend=False)
     for percent, dash in zip(PERCENTILES, ("solid", "dash", "dot"), strict=True):
         at_s = float(np.percentile(known, percent))
         name = f"p{percent} {latency.told(at_s)}"

@@ -10,10 +10,12 @@ import pandas as pd
 
 from servesim.check import ConfigError, listed
 from servesim.config.saved import saved_deployments
-from servesim.report.page import Chart, Page, Section
+from servesim.report.content import Chart, Section
+from servesim.report.page import Page
 from servesim.report.roofline import roofline, roofs_in_words
 from servesim.report.run import ends, latency, load, parts, steps
 from servesim.report.run.bins import BINS
+from servesim.report.run.divided import divided_section
 from servesim.report.run.saved import Pool, Run
 from servesim.report.run.tables import bands_table, figures_section
 from servesim.results.result import Result
@@ -48,7 +50,7 @@ def run_page(run: Run, config_dir: Path | None = None) -> Page:
     completed = run.requests[run.requests.e2e_s.notna()]
     sections = [figures_section(run.summary, list(_notes(run)))]
     if len(completed):
-        sections += [_latencies(run), _where_time_went(completed)]
+        sections += [_latencies(run), *_divided(run), _where_time_went(completed)]
     if {"timed_out", "dropped"} & {*run.requests.status[run.requests.ended_s.notna()]} and len(run.steps):
         sections.append(_ends(run))
     if len(run.steps):
@@ -95,6 +97,14 @@ def _latencies(run: Run) -> Section:
             )
         )
     return Section("Latency", charts)
+
+
+def _divided(run: Run) -> Iterator[Section]:
+    """Yield the latencies of tenants and classes, where there are several."""
+    tenants = run.summary["scenario"]["workload"].get("tenants") or {}
+    section = divided_section(run.requests, tenants, run.summary["goodput"]["limits"])
+    if section is not None:
+        yield section
 
 
 def _where_time_went(completed: pd.DataFrame) -> Section:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from servesim.report.page import Section, Table
+from servesim.report.content import Section, Table
 from servesim.report.run.groups import groups
 from servesim.report.run.parts import LEAST_S
 from servesim.screen.figures import counted, dollars, number, percent

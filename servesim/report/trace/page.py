@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from servesim.report.page import Chart, Page, Part, Section, Table
+from servesim.report.content import Chart, Part, Section, Table
+from servesim.report.page import Page
 from servesim.report.theme import BLUE, VERMILLION
 from servesim.report.trace import charts
 from servesim.screen.trace import (

@@ -7,7 +7,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from servesim.report.page import Chart, Choice, Page, Part, Section
+from servesim.report.content import Chart, Choice, Part, Section
+from servesim.report.page import Page
 from servesim.report.validation.charts import by_load, distributions, over_time
 from servesim.report.validation.rates import rates
 from servesim.report.validation.tables import figures_table, load_table, series_table, verdict_table

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from servesim.report.page import Chart, Page, Section, Table
+from servesim.report.content import Chart, Section, Table
+from servesim.report.page import Page
 from servesim.report.theme import blank, colour, logarithmic, symbol
 from servesim.report.validation.charts import diagonal, level
 from servesim.report.validation.tables import verdict_table

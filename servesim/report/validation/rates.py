@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from servesim.report.page import Chart
+from servesim.report.content import Chart
 from servesim.report.theme import blank, colour, symbol
 from servesim.report.validation.charts import SIDES, axis_over, level
 from servesim.screen.errors import unit_of

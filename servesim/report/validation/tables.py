@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isnan
 
-from servesim.report.page import Table
+from servesim.report.content import Table
 from servesim.report.validation.charts import bands
 from servesim.screen.errors import share, signed_percent, title_of, told, verdict_words
 from servesim.screen.replays import load_of, short_names

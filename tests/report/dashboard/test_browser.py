@@ -204,6 +204,7 @@ def test_every_problem_of_a_state_is_listed(opened: Callable[..., Page]) -> None
     assert "rate = 'fast': must be a number" in said
     page.open("?gpu=bogus&tp=3&lengths=reasoning", ready=".problems")
     assert "gpu = 'bogus': there is no such option" in page.page.locator(".problems").inner_text()
+    page.page.wait_for_selector("#gpu-control.wrong")
     assert [page.value(name) for name in ("gpu", "tp", "lengths")] == ["bogus", "3", "reasoning"]
     assert "gpu=bogus cluster.tensor_parallel_size=3" in page.page.locator("#command").inner_text()
     page.check()
@@ -262,6 +263,51 @@ def test_a_url_restores_the_state(opened: Callable[..., Page]) -> None:
     assert page.page.is_visible("#prefill")
     assert not page.page.is_visible("#replicas")
     assert len(page.page.locator("#command").inner_text().splitlines()) == 2
+    page.check()
+
+
+def test_a_group_unfolds_and_what_is_chosen_there_is_simulated(opened: Callable[..., Page]) -> None:
+    page = opened(f"{QUICK}&order=priority")
+    assert page.page.locator("#engine-group .mark").inner_text() == "1 set"
+    assert page.page.is_visible("#preempt")
+    assert not page.page.is_visible("#speculation")
+    page.page.click("#guess-group summary")
+    assert not page.page.is_visible("#acceptance")
+    page.choose("speculation", "ngram")
+    said = ("model=llama3.1-8b", "scheduler/queue_order=priority", "scheduler/speculation=ngram")
+    page.until(f"servesim {' '.join(said)} workload.requests=60")
+    assert page.page.locator("#guess-group .mark").inner_text() == "1 set"
+    assert page.page.locator("#acceptance").get_attribute("placeholder") == "0.4"
+    drafts = summary(*said, "workload.requests=60")["speculation"]
+    assert page.tile("Tokens per step")[0] == number(drafts["mean_accepted_length"])
+    page.type("acceptance", 2)
+    page.page.wait_for_selector("#acceptance-control.wrong")
+    page.type("acceptance", 0.9)
+    page.until(f"servesim {' '.join(said)} scheduler.speculation.acceptance=0.9 workload.requests=60")
+    assert float(page.tile("Tokens per step")[0]) > drafts["mean_accepted_length"]
+    page.check()
+
+
+def test_agents_have_users_in_place_of_a_rate_and_tenants_their_latencies(
+    opened: Callable[..., Page],
+) -> None:
+    page = opened("?model=llama3.1-8b&requests=80&workload=agentic&paid=0.4&concurrency=4")
+    assert not page.page.is_visible("#rate")
+    assert page.value("concurrency") == "4"
+    assert page.value("arrivals") == "agents"
+    assert page.page.locator("#lengths").inner_text() == "agent_task"
+    assert {trace["name"] for trace in page.drawn("TTFT by tenant")} == {"paid", "free"}
+    page.page.wait_for_selector("#curves .js-plotly-plot", timeout=60_000)
+    page.still()
+    (points,) = [each for each in page.drawn("Goodput against users") if each["name"] == "all points"]
+    assert points["x"] == [1, 2, 3, 4, 6, 8, 12]
+    page.choose("workload", "synthetic")
+    page.until(
+        "servesim model=llama3.1-8b workload.requests=80 "
+        "workload.tenants.paid.share=0.4 workload.tenants.free.share=0.6"
+    )
+    assert page.page.is_visible("#rate")
+    assert not page.page.is_visible("#talk-group")
     page.check()
 
 

@@ -8,39 +8,43 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servesim import load
+from servesim.check import Problem
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.config.groups import Groups
-from servesim.report.dashboard.state import KINDS, Demand, Setup, State, View, command, query_of, written
+from servesim.report.dashboard.control import kinds, written
+from servesim.report.dashboard.demand import Demand
+from servesim.report.dashboard.setup import Setup
+from servesim.report.dashboard.state import KINDS, State, View, command, query_of
 
 GROUPS = Groups.of(None)
 NUMBERS = st.none() | st.floats(allow_nan=False, allow_infinity=False)
 WHOLES = st.none() | st.integers(-5, 10**6)
 WORDS = st.text(min_size=1, max_size=12)
 
-SETUPS = st.builds(
-    Setup,
-    model=WORDS,
-    weights=st.none() | WORDS,
-    gpu=WORDS,
-    scheduler=st.sampled_from(GROUPS.options("scheduler")) | WORDS,
-    replicas=WHOLES,
-    prefill=WHOLES,
-    decode=WHOLES,
-    tp=WHOLES,
-    kv=WORDS,
-    price=NUMBERS,
-)
-DEMANDS = st.builds(
-    Demand,
-    rate=NUMBERS,
-    lengths=st.sampled_from(["conversation", "code", "fixed"]) | WORDS,
-    input=WHOLES,
-    output=WHOLES,
-    requests=WHOLES,
-    seed=WHOLES,
-    ttft=NUMBERS,
-    tpot=NUMBERS,
-    attainment=NUMBERS,
+
+def values_of(part: type, name: str, kind: type) -> st.SearchStrategy[object]:
+    """Return what a control may hold: anything of its kind, and now and then an option that exists."""
+    if kind is not str:
+        return WHOLES if kind is int else NUMBERS
+    known = [*OPTIONS.get(name, ())]
+    none = st.none() if getattr(part(), name) is None else st.nothing()
+    return none | (st.sampled_from(known) | WORDS if known else WORDS)
+
+
+OPTIONS = {
+    "scheduler": GROUPS.options("scheduler"),
+    "speculation": GROUPS.options("scheduler/speculation"),
+    "offload": GROUPS.options("scheduler/offload"),
+    "router": GROUPS.options("router"),
+    "admission": GROUPS.options("admission"),
+    "workload": ["synthetic", "sessions", "agentic"],
+    "arrivals": GROUPS.options("workload/arrivals"),
+    "lengths": GROUPS.options("workload/lengths"),
+    "client": GROUPS.options("client"),
+}
+SETUPS, DEMANDS = (
+    st.builds(part, **{name: values_of(part, name, kind) for name, kind in kinds(part).items()})
+    for part in (Setup, Demand)
 )
 STATES = st.builds(
     State,
@@ -132,7 +136,7 @@ def _check(state: State, setup: Setup) -> None:
     assert scenario.pricing.usd_per_gpu_hour == setup.price
     workload = scenario.workload
     assert workload.arrivals.rate_rps == demand.rate
-    assert (workload.requests or 2000, scenario.seed) == (demand.requests, demand.seed)
+    assert (workload.requests, scenario.seed) == (demand.requests, demand.seed)
     if demand.lengths == "fixed":
         assert (workload.lengths.input, workload.lengths.output) == (demand.input, demand.output)
     slo = scenario.slo
@@ -160,6 +164,45 @@ def test_a_limit_that_is_not_asked_for_is_said() -> None:
     assert state.commands() == ["servesim slo.ttft_s=null"]
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("?lengths=fixed&input=800&output=64", "workload/lengths=fixed workload.lengths.input=800 "),
+        ("?lengths=code&requests=500&rate=9", "workload.arrivals.rate_rps=9 workload/lengths=code "),
+        ("?input=800&output=64", ""),
+        ("?scheduler=disaggregated&prefill=2&replicas=9&tp=2", "scheduler=disaggregated "),
+        ("?kv=fp8&weights=int4&price=2.5&ttft=&compare=1&b-tp=8", "model.weights_dtype=int4 "),
+    ],
+)
+def test_links_to_earlier_dashboards_say_what_they_said(query: str, said: str) -> None:
+    state, problems = State.read(query)
+    assert problems == []
+    assert said in f"{state.commands()[0]} "
+    assert "workload" not in state.commands()[0] or "lengths=" in query
+    load(*state.overrides(state.a))
+
+
+@pytest.mark.parametrize(
+    ("path", "letter", "names"),
+    [
+        ("scheduler.prefill_policy", "A", ["policy"]),
+        ("scheduler.offload", "A", ["offload"]),
+        ("scheduler.offload.host.capacity", "A", ["host"]),
+        ("scheduler.offload.host.capacity", "B", ["b-offload"]),
+        ("scheduler.block_size", "B", ["b-scheduler"]),
+        ("workload.arrivals.rate_rps", "B", ["rate"]),
+        ("workload.tenants.paid.share", "A", ["paid"]),
+        ("cluster", "A", []),
+        ("", "A", []),
+    ],
+)
+def test_a_problem_is_that_of_the_control_whose_key_is_nearest(
+    path: str, letter: str, names: list[str]
+) -> None:
+    state, _ = State.read("?offload=host&compare=1&b-offload=none")
+    assert state.to_blame(Problem(path, None, "is wrong"), letter) == names
+
+
 def test_configuration_b_is_as_a_unless_it_says_otherwise() -> None:
     state, _ = State.read("?gpu=h200-sxm&compare=1&b-tp=8")
     assert state.b == replace(state.a, tp=8)
@@ -183,9 +226,14 @@ def test_what_a_configuration_has_not_is_not_seen(state: State) -> None:
         assert "price" not in seen
         return
     assert "sweep_price" not in seen
-    assert ("replicas" in seen, "prefill" in seen) == (state.a.pooled, not state.a.pooled)
+    known = state.a.scheduler in OPTIONS["scheduler"]
+    assert ("replicas" in seen) == (known and state.a.pooled)
+    assert ("prefill" in seen) == (state.a.scheduler == "disaggregated")
     assert ("b-price" in seen) == (state.b is not None)
-    assert ("input" in seen) == (state.demand.lengths == "fixed")
+    assert ("policy" in seen) == (state.a.scheduler == "continuous")
+    assert ("speculation" in seen) == (state.a.scheduler in ("continuous", "disaggregated"))
+    assert ("turns" in seen) == (state.demand.workload in ("sessions", "agentic"))
+    assert not {"rate", "concurrency"} <= seen
 
 
 @pytest.mark.parametrize("name", ["model", "b-gpu", "scheduler", "lengths", "kv", "sweep"])

@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from servesim import load, run
-from servesim.report.dashboard.curve import FACTORS, rate_curve, rates
-from servesim.report.dashboard.state import RATE, Demand, Setup, State
+from servesim.report.dashboard.curve import FACTORS, load_curve, loads
+from servesim.report.dashboard.demand import Demand
+from servesim.report.dashboard.setup import Setup
+from servesim.report.dashboard.state import State
 from servesim.report.dashboard.whatif import WhatIfs
 
 SMALL = ("calibration=roofline", "workload.requests=60")
@@ -59,23 +61,41 @@ def test_a_run_that_takes_too_long_is_stopped() -> None:
     assert "stopped after 0 s" in problem.message
 
 
-def test_a_curve_goes_through_the_present_state() -> None:
-    whatifs = WhatIfs()
-    table = rate_curve(whatifs, STATE, lambda: True)
-    assert table is not None
-    assert table[RATE].tolist() == rates(8.0)
-    assert len(table) == len(FACTORS)
-    here = table[table[RATE] == 8.0].iloc[0]
-    summary = whatifs.ask(STATE.overrides(STATE.a)).summary
+@pytest.mark.parametrize(
+    ("demand", "key", "load"),
+    [
+        (Demand(requests=60, rate=8.0), "workload.arrivals.rate_rps", 8.0),
+        (Demand(requests=60, arrivals="closed_loop", concurrency=6), "workload.arrivals.concurrency", 6),
+        (Demand(requests=60, arrivals="closed_loop"), "workload.arrivals.concurrency", 64),
+    ],
+)
+def test_a_curve_goes_through_the_present_state(demand: Demand, key: str, load: float) -> None:
+    whatifs, state = WhatIfs(), replace(STATE, demand=demand)
+    curve = load_curve(whatifs, state, lambda: True)
+    assert curve is not None
+    assert (curve.key, curve.load) == (key, load)
+    assert curve.table[key].tolist() == loads(load)
+    here = curve.table[curve.table[key] == load].iloc[0]
+    summary = whatifs.ask(state.overrides(state.a)).summary
     assert summary is not None
     assert here["latency.ttft_s.p99"] == summary["latency"]["ttft_s"]["p99"]
-    assert here["command"] == STATE.commands()[0]
+    assert here["command"] == state.commands()[0]
+    assert set(curve.table.status) == {"clean"}
+
+
+@pytest.mark.parametrize("load", [1, 3, 64, 0.1, 8.0])
+def test_the_loads_of_a_curve_rise_through_the_present_one(load: float) -> None:
+    found = loads(load)
+    assert load in found
+    assert found == sorted(set(found))
+    assert found[0] > 0
+    assert {type(each) for each in found} == {type(load)}
 
 
 def test_a_curve_has_both_configurations() -> None:
-    table = rate_curve(WhatIfs(), replace(STATE, b=replace(STATE.a, replicas=1)), lambda: True)
-    assert table is not None
-    assert table.groupby("variant").size().to_dict() == {"A": len(FACTORS), "B": len(FACTORS)}
+    curve = load_curve(WhatIfs(), replace(STATE, b=replace(STATE.a, replicas=1)), lambda: True)
+    assert curve is not None
+    assert curve.table.groupby("variant").size().to_dict() == {"A": len(FACTORS), "B": len(FACTORS)}
 
 
 def test_a_curve_ends_when_nobody_waits_for_it() -> None:
@@ -85,9 +105,16 @@ def test_a_curve_ends_when_nobody_waits_for_it() -> None:
         asked.append(0)
         return len(asked) < 3
 
-    assert rate_curve(WhatIfs(), STATE, wanted) is None
+    assert load_curve(WhatIfs(), STATE, wanted) is None
     assert len(asked) == 3
 
 
-def test_there_is_no_curve_where_there_is_no_answer() -> None:
-    assert rate_curve(WhatIfs(), replace(STATE, a=Setup(model="llama3.1-405b")), lambda: True) is None
+@pytest.mark.parametrize(
+    "state",
+    [
+        replace(STATE, a=Setup(model="llama3.1-405b")),
+        replace(STATE, demand=Demand(requests=60, arrivals="burst")),
+    ],
+)
+def test_there_is_no_curve_where_there_is_no_answer_or_no_load(state: State) -> None:
+    assert load_curve(WhatIfs(), state, lambda: True) is None

@@ -8,9 +8,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from servesim.report.content import Chart, Choice
 from servesim.report.frontier.drawing import Sweep, limits_of
 from servesim.report.frontier.page import sweep_page
-from servesim.report.page import Chart, Choice
 from tests.browser import Open, Opened, numbers
 from tests.report.frontier.made import ERROR, INTERACTIVITY, OUTPUT, RATE, TTFT, sweep_table
 

@@ -3,10 +3,10 @@
 import html
 import re
 
+from servesim.report.content import Markup
 from servesim.report.frontier.style import styles
 from servesim.report.frontier.tables import best_points, every_point, failures, worth
 from servesim.report.metrics import COST
-from servesim.report.page import Markup
 from tests.report.frontier.made import ERROR, RATE, points_of, sweep_table
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from servesim.report.page import Table
+from servesim.report.content import Table
 from servesim.report.run.bins import edges
 from servesim.report.run.ends import BINS, ends_over_time
 from servesim.report.run.page import run_page

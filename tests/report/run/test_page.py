@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from servesim import load, run
-from servesim.report.page import Chart
+from servesim.report.content import Chart
 from servesim.report.run.latency import cdf
 from servesim.report.run.load import load_over_time
 from servesim.report.run.page import run_page, write_page
@@ -32,6 +32,14 @@ def test_a_browser_draws_it(kind: str, tmp_path: Path, open_page: Open) -> None:
     path = tmp_path / "page.html"
     run_page(made(kind)).write(path)
     open_page(path, "dark" if kind == "static" else "light").check()
+
+
+def test_a_run_of_several_tenants_shows_what_each_got() -> None:
+    given = made("continuous")
+    page = run_page(Run(given.summary, given.requests.assign(tenant=range(len(given.requests))), given.steps))
+    assert "Tenants and classes" in [section.title for section in page.sections]
+    assert "Latency by tenant" in page.html()
+    assert "Tenants and classes" not in run_page(given).html()
 
 
 def test_a_run_that_served_nothing_has_its_figures() -> None:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from servesim import load
-from servesim.report.page import Chart, Choice, Page
+from servesim.report.content import Chart, Choice
+from servesim.report.page import Page
 from servesim.report.validation.charts import medians_over_time
 from servesim.report.validation.page import runs_page
 from servesim.report.validation.points import points_page

@@ -17,13 +17,19 @@ window.dash_clientside.servesim = {
   panels(state, side) {
     if (!state) return "";
     const asked = new URLSearchParams(state.query);
-    const before = side === "B" && asked.has("compare") ? "b-" : "";
-    const value = (name, start) => asked.get(before + name) ?? asked.get(name) ?? start;
-    const classes = [asked.has("sweep") ? "sweep" : "what-if", `side-${before ? "b" : "a"}`];
+    const b = side === "B" && asked.has("compare");
+    const classes = [asked.has("sweep") ? "sweep" : "what-if", `side-${b ? "b" : "a"}`];
     if (asked.has("compare")) classes.push("comparing");
-    classes.push(value("scheduler") === "disaggregated" ? "pools" : "pool");
-    if (asked.get("lengths") === "fixed") classes.push("fixed");
     return classes.join(" ");
+  },
+
+  /* The controls that have to be mended are marked, and the groups that they are in unfold. */
+  wrong(ran) {
+    for (const control of document.querySelectorAll("#sidebar .control")) {
+      const wrong = Boolean(ran?.wrong.includes(control.id.replace(/-control$/, "")));
+      control.classList.toggle("wrong", wrong);
+      if (wrong && control.closest("details")) control.closest("details").open = true;
+    }
   },
 
   async copy(clicks, command) {

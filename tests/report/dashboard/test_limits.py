@@ -2,11 +2,10 @@
 
 import pytest
 
+from servesim.report.dashboard.limits import out_of_bounds
 from servesim.report.dashboard.state import State
-from tests.dashboards import needs_dash
 
 
-@needs_dash
 @pytest.mark.parametrize(
     ("query", "paths"),
     [
@@ -17,6 +16,4 @@ from tests.dashboards import needs_dash
     ],
 )
 def test_limits_that_a_run_refuses_are_refused_for_a_loaded_sweep(query: str, paths: list[str]) -> None:
-    from servesim.report.dashboard.app import out_of_bounds
-
     assert [problem.path for problem in out_of_bounds(State.read(query)[0])] == paths
