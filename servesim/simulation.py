@@ -126,7 +126,9 @@ def _simulate(clock: Clock, client: Client, cluster: Cluster | Patience, horizon
 def _cluster(
     scenario: Scenario, pools: Sequence[Deployment], clock: Clock, streams: Streams, records: Records
 ) -> Cluster:
-    scheduler, shape, shares = scenario.scheduler, scenario.cluster, scenario.workload.shares_prefixes
+    scheduler, shape = scenario.scheduler, scenario.cluster
+    # where nothing else is shared, a retry still finds the prompt of the attempt before it
+    shares = scenario.workload.shares_prefixes or scenario.client.max_retries > 0
     if isinstance(scheduler, Disaggregated) and isinstance(shape, PrefillDecode):
         prefill, decode = pools
         links = Links.between(clock, prefill, decode, shape.transfer, shape.one_node(scenario.gpu))

@@ -158,6 +158,7 @@ class Run:
         self.clock, self.log = Clock(), Log()
         self.seen: dict[Request, None] = {}
         shares = any(origin.prefix or origin.stream is not None for origin in service.origins)
+        shares = shares or service.client.max_retries > 0
         self.cluster = self._cluster(shares or service.looks_for_others or isinstance(traffic, Sessions))
         if service.admission is not None:
             self.cluster.admit_by(service.admission, None)

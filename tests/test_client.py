@@ -264,3 +264,13 @@ def test_retries_still_to_come_at_the_horizon_are_counted() -> None:
 def test_a_limit_that_none_can_meet_or_that_is_not_given_is_refused() -> None:
     wrong = refused("client.timeout_s=0.1", "client.api_time_s=0.1", "admission=ttft_slo", "slo.ttft_s=null")
     assert {path for path, _ in wrong} == {"client.timeout_s", "admission.ttft_s"}
+
+
+def test_a_retry_finds_what_is_left_of_its_prompt() -> None:
+    """Requests of this workload share nothing with others; so it is their own that retries find."""
+    impatient = ("client.timeout_s=0.2", "client.max_retries=1", "client.backoff_s=0.05")
+    result = run(*SMALL, "workload.lengths.output=64", "workload.arrivals.rate_rps=20", *impatient)
+    first, retries = (result.requests.query(f"attempt {which} 0") for which in ("==", ">"))
+    assert len(retries) > 10
+    assert first.cached_tokens.max() == 0
+    assert retries.cached_tokens.min() > 0
