@@ -21,7 +21,7 @@ from servesim.sweeps.table import read_table
 
 HERE = Path(__file__).parent
 _BEGIN, _END = "<!-- table -->\n", "<!-- end of the table -->\n"
-_LARGE, _PANEL = (840, 480), (560, 420)
+_WIDTH, _PANEL = 840, (560, 420)
 
 
 def main(arguments: list[str]) -> int:
@@ -59,7 +59,8 @@ def write(study: Study, swept: Path, folder: Path, draw: Draw | None) -> None:
     readme.write_text(between(readme.read_text(encoding="utf-8"), text), encoding="utf-8")
     if draw is not None:
         for name, figure in study.figures(sweep).items():
-            draw(figure, folder / f"{name}.svg", *(_PANEL if study.panels else _LARGE))
+            size = _PANEL if study.panels else (_WIDTH, study.height)
+            draw(figure, folder / f"{name}.svg", *size)
 
 
 def between(text: str, rows: str) -> str:

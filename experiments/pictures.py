@@ -19,7 +19,10 @@ _FLAGS = ("--headless", "--no-sandbox", "--disable-gpu")
 _SVG = """([figure, size]) =>
   Plotly.toImage(JSON.parse(figure), {format: "svg", imageDataOnly: true, ...size})"""
 
-_NAMES = re.compile("(?<=trace)[0-9a-f]{6}|(?<=clip)[0-9a-f]{6}|(?<=defs-)[0-9a-f]{6}|(?<=legend)[0-9a-f]{6}")
+_NAMES = re.compile(
+    "(?<=trace)[0-9a-f]{6}|(?<=clip)[0-9a-f]{6}|(?<=defs-)[0-9a-f]{6}"
+    "|(?<=legend)[0-9a-f]{6}(?![0-9a-f])|(?<=legend2)[0-9a-f]{6}(?![0-9a-f])"
+)
 
 #: Writes a figure of a width and a height in pixels to a file.
 Draw = Callable[[go.Figure, Path, int, int], None]
@@ -43,14 +46,14 @@ def drawing() -> Iterator[Draw | None]:
             page = browser.new_page()  # a page that has drawn before writes attributes in another order
             page.add_script_tag(content=get_plotlyjs())
             size = {"width": width, "height": height}
-            path.write_text(_steady(page.evaluate(_SVG, [figure.to_json(), size])), encoding="utf-8")
+            path.write_text(steady(page.evaluate(_SVG, [figure.to_json(), size])), encoding="utf-8")
             page.close()
 
         yield draw
         browser.close()
 
 
-def _steady(svg: str) -> str:
+def steady(svg: str) -> str:
     """Return a drawing with its names counted: Plotly draws them by lot."""
     places = {name: f"{place:06d}" for place, name in enumerate(dict.fromkeys(_NAMES.findall(svg)))}
     return _NAMES.sub(lambda name: places[name[0]], svg) + "\n"

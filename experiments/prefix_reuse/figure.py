@@ -47,7 +47,7 @@ def figure(drawing: Drawing) -> go.Figure:
             mode="markers+text",
             marker={"color": colour, "size": 9},
             text=rows.variant,
-            textposition=["bottom right", *["top right"] * (len(rows) - 1)],
+            textposition=["top right" if row < 2 or row % 2 else "bottom left" for row in range(len(rows))],
             textfont={"size": 10},
             showlegend=False,
             col=place,
@@ -59,6 +59,6 @@ def figure(drawing: Drawing) -> go.Figure:
 
 
 def _cheapest(points: pd.DataFrame) -> list[pd.Series]:
-    """Return of each variant the cheapest load that meets the SLO with every seed."""
-    met = points[points.met == points.seeds]
+    """Return of each variant the cheapest load that meets the SLO, all seeds taken together."""
+    met = points[points.meets]
     return [rows.loc[rows[COST.column].idxmin()] for _, rows in met.groupby("variant", sort=False)]

@@ -41,6 +41,14 @@ _COSTS = {
     "request": "request",
     "good_request": "request that met the SLO",
 }
+_COUNTS = {
+    "injected": ("Attempts", "requests sent, each time that they were"),
+    "completed": ("Completed", "attempts whose answer the client had in full"),
+    "timed_out": ("Timed out", "attempts whose client hung up"),
+    "retries": ("Retries", "attempts after a first one that failed"),
+    "given_up": ("Given up", "requests whose last attempt failed"),
+    "preemptions": ("Preemptions", "how often the blocks of a running request were taken from it"),
+}
 
 
 @dataclass(frozen=True)
@@ -151,10 +159,23 @@ def _share(column: str, name: str, *rest: str) -> Metric | None:
 
 
 def _prefill(column: str, name: str, *rest: str) -> Metric | None:
+    if name == "computed_tokens":
+        definition = "tokens of prompts that steps computed, and again after preemptions, in the whole run"
+        return Metric(column, "Prefill computed (million tokens)", "M", 1e-6, -1, False, definition)
     if name != "hit_rate":
         return None
     definition = "tokens of prompts found in the KV cache / all of those that were scheduled"
     return Metric(column, "Prefix hit rate (% of prompt tokens)", "%", 100.0, 1, False, definition)
+
+
+def _accounting(column: str, name: str, *rest: str) -> Metric | None:
+    if name == "success":
+        definition = "requests that completed, in whatever attempt / requests"
+        return Metric(column, "Served (% of requests)", "%", 100.0, 1, False, definition)
+    if rest or name not in _COUNTS:
+        return None
+    said, definition = _COUNTS[name]
+    return Metric(column, said, definition=definition)
 
 
 _MAKERS: dict[str, Callable[..., Metric | None]] = {
@@ -163,6 +184,7 @@ _MAKERS: dict[str, Callable[..., Metric | None]] = {
     "goodput": _goodput,
     "cost": _cost,
     "prefill": _prefill,
+    "accounting": _accounting,
     "utilisation": _share,
     "fairness": _fairness,
 }

@@ -157,3 +157,67 @@ def test_agents_are_cheaper_where_the_router_knows_what_is_cached(run: Run) -> N
     )
     assert hits["no prefix caching"] == 0 < hits["round robin"] < hits["prefix affinity"]
     assert usd["prefix affinity"] < usd["round robin"] < usd["no prefix caching"]
+
+
+def test_tiers_that_hold_all_come_near_an_endless_gpu_and_slow_ones_do_not(run: Run) -> None:
+    table = run("kv_tiers", f"{USERS}=64", "workload.requests=1000", "workload.lengths.input=4000")
+    ttft, usd, computed = (
+        of(table, name, "variant")
+        for name in ("latency.ttft_s.mean", "cost.usd_per_million_output_tokens", "prefill.computed_tokens")
+    )
+    assert ttft.idxmin() == computed.idxmin() == "endless GPU"
+    assert computed["GPU alone"] > 4 * computed["host and store"]
+    assert computed["host and store"] == pytest.approx(computed["endless GPU"], rel=0.05)
+    assert usd["host and store"] == pytest.approx(usd["endless GPU"], rel=0.05)
+    assert usd["host and store"] < usd["GPU alone"] / 1.5
+    assert ttft["GPU alone"] > ttft["slow store"] > 5 * ttft["host and store"]
+
+
+def test_swapping_beats_recomputing_over_pcie_and_not_block_by_block(run: Run) -> None:
+    table = run("preemption", f"{USERS}=128", "workload.requests=400")
+    output, computed = (of(table, name, "variant") for name in (OUTPUT, "prefill.computed_tokens"))
+    assert output["swap, 51 GB/s"] > output["recompute"] > output["swap, 6.4 GB/s"] > output["swap, 3.2 GB/s"]
+    assert output["swap, 13 GB/s"] == pytest.approx(output["recompute"], rel=0.01)
+    assert computed["recompute"] > 2 * computed["swap, 51 GB/s"]
+
+
+def test_small_shared_steps_have_early_first_tokens_and_small_gaps(run: Run) -> None:
+    table = run("prefill_policy", f"{RATE}=14", "workload.requests=800")
+    ttft, gap = (of(table, f"latency.{name}_s.p99", "variant") for name in ("ttft", "itl"))
+    assert ttft.idxmin() == gap.idxmax() == "prefill first"
+    assert ttft.idxmax() == "decode first"
+    shared = [f"stall-free{size}" for size in (", 512 tokens", ", 2,048 tokens", "")]
+    assert ttft[shared[0]] > ttft[shared[1:]].max()
+    assert gap[shared].is_monotonic_increasing
+
+
+def test_orders_choose_who_waits_and_only_those_by_length_how_long(run: Run) -> None:
+    table = run("queue_order", f"{RATE}=13", "workload.duration_s=300")
+    mean, hurried, patient = (
+        of(table, name, "variant")
+        for name in (
+            "latency.ttft_s.mean",
+            "fairness.tenants.hurried.ttft_s.p99",
+            "fairness.tenants.patient.ttft_s.p99",
+        )
+    )
+    blind = mean[["fcfs", "priority", "earliest deadline"]]
+    assert blind.max() < 1.05 * blind.min()
+    assert mean["shortest prompt"] < 0.8 * blind.min()
+    assert hurried["priority"] < hurried["fcfs"] / 3
+    assert patient["priority"] > patient["fcfs"]
+
+
+def test_retries_end_all_work_and_a_short_queue_saves_it(run: Run) -> None:
+    table = run("overload", f"{RATE}=24", "workload.duration_s=120")
+    good, done = (of(table, name, "variant") for name in (GOODPUT, "throughput.requests_per_s"))
+    assert min(good["queue of 16"], good["TTFT below 1 s"]) > 14
+    assert max(good["patient clients"], good["time-outs and retries"], good["queue of 64"]) < 1
+    assert done["queue of 64"] == pytest.approx(done["patient clients"], rel=0.1)
+    assert done["time-outs and retries"] < done["time-outs"] < 0.8 * done["patient clients"]
+    counts = {
+        name: of(table, f"accounting.{name}", "variant")
+        for name in ("injected", "retries", "completed", "given_up", "timed_out")
+    }
+    assert (counts["injected"] - counts["retries"] == counts["completed"] + counts["given_up"]).all()
+    assert (counts["completed"] + counts["timed_out"] <= counts["injected"]).all()

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from servesim.engine.log import TIMED_OUT
 from servesim.results.steady_state import mser5, steady_part
 from servesim.results.window import Window
-from tests.results.made import records, request
+from tests.results.made import records, request, waiting
 
 
 def test_mser5_cuts_off_a_planted_warm_up() -> None:
@@ -65,6 +66,13 @@ def test_a_run_that_never_settles_says_so() -> None:
     """Each request takes a second longer than the one before: half the run goes, and it is not enough."""
     rows = [request(float(i), i + 1.0, 2.0 * i + 1.0, request_id=i) for i in range(200)]
     assert steady_part(records(rows)) == (Window(100.0, 199.0), False)
+
+
+def test_those_who_hang_up_are_part_of_the_steady_part() -> None:
+    """Ten answers come, then every client hangs up after 30 s: it is not the ten that say what is steady."""
+    done = [request(float(i), i + 1.0, i + 2.0 + i, request_id=i) for i in range(10)]
+    late = [waiting(float(i), request_id=i, status=TIMED_OUT, finished_s=i + 30.0) for i in range(10, 200)]
+    assert steady_part(records(done + late)) == (Window(30.0, 199.0), True)
 
 
 def test_what_comes_after_the_last_session_has_begun_is_drain() -> None:

@@ -1,0 +1,1 @@
+"""What memories behind the GPUs buy for conversations that outgrow them."""

@@ -1,0 +1,1 @@
+"""When KV blocks are short, whether to recompute or to swap."""
