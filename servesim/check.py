@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import sys
-import types
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from numbers import Integral, Real
-from typing import Any, Literal
+from numbers import Real
+from typing import Any
+
+from servesim.field_types import field_types, is_a, is_number, named_part, places_of_parts
+from servesim.words import called, listed, shortened
 
 #: Bounds of many fields. Beyond any study, and yet such that the arithmetic of a run stays sound: on a clock
 #: of doubles that shows 32 years, a tenth of a microsecond can still be told.
@@ -43,7 +42,7 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        given = "" if self.value is None else f" = {_shortened(repr(self.value))}"
+        given = "" if self.value is None else f" = {shortened(repr(self.value))}"
         return f"{self.path}{given}: {self.message}" if self.path else self.message
 
     def under(self, prefix: str) -> Problem:
@@ -93,7 +92,7 @@ def check(component: object, path: str = "") -> None:
         TypeError: ``component`` is nothing of the kind.
     """
     if isinstance(component, type) or not dataclasses.is_dataclass(component):
-        given = _shortened(repr(component))
+        given = shortened(repr(component))
         raise TypeError(f"needs a scenario or a part of one, as servesim.load(...) returns it, not {given}")
     found = list(problems(component, path))
     if found:
@@ -138,16 +137,14 @@ def field_problems(component: type, values: Mapping[str, object], path: str = ""
         if field.name not in values:
             continue
         value, hint = values[field.name], hints[field.name]
-        has_parts = field.name in _places_of_parts(component)
+        has_parts = field.name in places_of_parts(component)
         if has_parts and (message := _mismatch(value, hint)):
             yield Problem(field.name, value, message).under(path)
         elif dataclasses.is_dataclass(value) and has_parts:
             yield from (problem.under(path) for problem in problems(value, field.name))
         elif (part := named_part(hint)) and isinstance(value, Mapping):
-            for key, each in value.items():
-                place = f"{field.name}.{key}"
-                found = problems(each, place) if isinstance(each, part) else [_no_part(place, each, part)]
-                yield from (problem.under(path) for problem in found)
+            named = (_part_problems(part, each, f"{field.name}.{key}") for key, each in value.items())
+            yield from (problem.under(path) for found in named for problem in found)
         elif "bounds" in field.metadata:
             message = _mismatch(value, hint) or _out_of_bounds(value, field.metadata["bounds"])
             if message:
@@ -155,135 +152,22 @@ def field_problems(component: type, values: Mapping[str, object], path: str = ""
                 yield Problem(field.name, value, f"{message}{f' ({unit})' if unit else ''}").under(path)
 
 
-@cache
-def field_types(component: type) -> dict[str, Any]:
-    """Return the type of each field of a component, resolved."""
-    return typing.get_type_hints(component)
-
-
-@cache
-def _places_of_parts(component: type) -> frozenset[str]:
-    """Return the names of the fields that hold components."""
-    hints = field_types(component).items()
-    return frozenset(name for name, hint in hints if any(_is_part(option) for option in options(hint)))
-
-
-def options(hint: Any) -> tuple[Any, ...]:
-    """Return the members of a union, or the one type that ``hint`` is."""
-    union = typing.get_origin(hint) in (types.UnionType, typing.Union)
-    return typing.get_args(hint) if union else (hint,)
-
-
-def listed(names: Iterable[object], word: str = "or") -> str:
-    """Return the names as a reader would say them: "a, b or c"."""
-    *most, last = [str(name) for name in names] or ["nothing"]
-    return f"{', '.join(most)} {word} {last}" if most else last
-
-
-_WORDS = {
-    int: "a whole number",
-    float: "a finite number",
-    bool: "true or false",
-    str: "text",
-    Mapping: "keys with values",
-    type(None): "null",
-}
-_LARGEST = sys.float_info.max  # NaN, infinities and longer integers do not compare below it
-_LONGEST_VALUE = 80  # characters of a value that a message repeats
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
+def _part_problems(part: type, value: object, path: str) -> Iterator[Problem]:
+    """Yield what is wrong with a value that is to be a component of the class ``part``."""
+    if message := _mismatch(value, part):
+        yield Problem(path, value, message)
+    else:
+        yield from problems(value, path)
 
 
 def _mismatch(value: object, hint: Any) -> str | None:
     """Say what type was expected, or return None where ``value`` has it."""
-    if any(_is_a(value, option) for option in options(hint)):
-        return None
-    return f"must be {_all_words(hint)}"
-
-
-def _is_a(value: Any, option: Any) -> bool:
-    origin = typing.get_origin(option) or option
-    if origin is Literal:
-        return value in typing.get_args(option)
-    if option is float:
-        return _is_number(value, Real) and bool(abs(value) <= _LARGEST)
-    if option is int:
-        return _is_number(value, Integral)
-    if _is_protocol(option):
-        return not isinstance(value, type) and all(hasattr(type(value), name) for name in _methods(option))
-    if origin is tuple and isinstance(value, tuple):
-        return _has_members(value, typing.get_args(option))
-    return origin is Any or isinstance(value, origin)
-
-
-def _is_number(value: object, kind: type) -> bool:
-    """Tell whether a value is a number of a kind, Python's or numpy's; truth values are none."""
-    return isinstance(value, kind) and not isinstance(value, bool)
-
-
-def _is_part(option: Any) -> bool:
-    """Tell whether a type stands for components: a class of them, or what any class must have to be one."""
-    return _is_protocol(option) or (isinstance(option, type) and dataclasses.is_dataclass(option))
-
-
-def named_part(hint: Any) -> type | None:
-    """Return the class of the components that a type holds by name, as ``Mapping[str, X]``; None: no such."""
-    members = typing.get_args(hint) if typing.get_origin(hint) is Mapping else ()
-    part = members[-1] if members else None
-    return part if isinstance(part, type) and dataclasses.is_dataclass(part) else None
-
-
-def _no_part(path: str, value: object, part: type) -> Problem:
-    return Problem(path, value, _mismatch(value, part) or "")
-
-
-def _is_protocol(option: Any) -> bool:
-    return isinstance(option, type) and bool(getattr(option, "_is_protocol", False))
-
-
-def _methods(protocol: type) -> list[str]:
-    """Return what a protocol asks for."""
-    return [name for name in vars(protocol) if not name.startswith("_")]
-
-
-def _has_members(value: tuple[object, ...], members: tuple[Any, ...]) -> bool:
-    """Tell whether a tuple holds what ``tuple[X, ...]`` or ``tuple[X, Y]`` says."""
-    if members[1:] == (...,):
-        members = members[:1] * len(value)
-    if not members:
-        return True
-    return len(value) == len(members) and not any(map(_mismatch, value, members))
-
-
-def _words(option: Any) -> tuple[str, ...]:
-    """Return how a reader would call what a type allows: one word for each choice."""
-    if typing.get_origin(option) is Literal:
-        return tuple(str(choice) for choice in typing.get_args(option))
-    if (typing.get_origin(option) or option) is tuple:
-        return (_list_words(typing.get_args(option)),)
-    known = typing.get_origin(option) or option
-    if _is_protocol(option):
-        return (f"an object with {listed(_methods(option), 'and')}",)
-    return (_WORDS.get(known, getattr(known, "__name__", str(known))),)
-
-
-def _all_words(hint: Any) -> str:
-    return listed(word for option in options(hint) for word in _words(option))
-
-
-def _list_words(members: tuple[Any, ...]) -> str:
-    if not members:
-        return "a list"
-    if members[1:] == (...,):
-        return f"a list, each of it {_all_words(members[0])}"
-    return f"[{', '.join(_all_words(hint) for hint in members)}]"
+    return None if is_a(value, hint) else f"must be {called(hint)}"
 
 
 def _out_of_bounds(value: Any, bounds: Mapping[str, float | None]) -> str | None:
     """Say which bounds hold, or return None where all of them do; only numbers have bounds."""
-    if not _is_number(value, Real):
+    if not is_number(value, Real):
         return None
     holds = {
         "above": lambda limit: value > limit,

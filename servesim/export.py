@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from servesim.arguments import Arguments
-from servesim.check import ConfigError, Problem, listed
+from servesim.check import ConfigError, Problem
 from servesim.files import in_one_go
 from servesim.outputs import overwritten
 from servesim.results.columns import GAPS
@@ -24,6 +24,7 @@ from servesim.results.stored import Folder, table_problems
 from servesim.results.summary import plain
 from servesim.screen.console import console, print_lines
 from servesim.screen.dialect import dialect, dialect_definitions, dialect_title
+from servesim.words import listed
 
 _EXPORT_HELP = """\
 servesim export RUN_FOLDER... --to FORMAT [options]: a run in the result files of a benchmarking tool.

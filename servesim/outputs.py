@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from servesim.check import Problem, listed
+from servesim.check import Problem
+from servesim.words import listed
 
 #: Files that a run leaves in its folder, and a study in its own: nothing makes them again but running it.
 _OF_A_RUN = ("summary.json", "config.yaml", "requests.parquet", "steps.parquet", "gaps.parquet")

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from servesim.arguments import Arguments
-from servesim.check import ConfigError, Problem, field_problems, listed
+from servesim.check import ConfigError, Problem, field_problems
 from servesim.config.groups import Groups
 from servesim.config.kinds import KINDS
 from servesim.cost.gpu import Gpu
@@ -22,6 +22,7 @@ from servesim.frontier.traffic import Trial, fair_trial
 from servesim.screen.console import console
 from servesim.screen.plan import print_plan
 from servesim.screen.progress import progress_bar
+from servesim.words import listed
 
 MET, NONE_MEETS = 0, 3
 

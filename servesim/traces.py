@@ -13,11 +13,12 @@ import numpy as np
 
 from servesim import pictures
 from servesim.arguments import Arguments
-from servesim.check import ConfigError, Problem, listed, problems
+from servesim.check import ConfigError, Problem, problems
 from servesim.outputs import misnamed, overwritten
 from servesim.screen.console import console
 from servesim.screen.figures import counted
 from servesim.screen.trace import print_trace
+from servesim.words import listed
 from servesim.workload.description import Description
 from servesim.workload.formats import Options, Recording, read
 from servesim.workload.formats.options import TimedTrace

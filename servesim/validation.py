@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from servesim.arguments import Arguments
-from servesim.check import ConfigError, Problem, listed
+from servesim.check import ConfigError, Problem
 from servesim.scenario import Scenario
 from servesim.screen.console import console
 from servesim.screen.fit import print_fit
@@ -35,6 +35,7 @@ from servesim.validate.tolerance import (
     measures_of_points,
     measures_of_run,
 )
+from servesim.words import listed
 
 AGREES, NOT_CLEAN, MISSED = 0, 3, 4
 PAGE, SAVED = "index.html", "comparison.json"

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servesim.check import ConfigError, Problem, check, field_problems, listed, problems, quantity
+from servesim.check import ConfigError, Problem, check, field_problems, problems, quantity
+from servesim.words import listed
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from servesim.check import Problem, field_problems, field_types, listed, named_part, options
+from servesim.check import Problem, field_problems
 from servesim.config.groups import Groups, conf_dir
 from servesim.config.names import distance, nearest, words
+from servesim.field_types import field_types, named_part, options
+from servesim.words import listed
 
 Component = TypeVar("Component")
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from servesim.check import ConfigError, Problem, listed
+from servesim.check import ConfigError, Problem
 from servesim.config.names import is_slip, nearest, words
+from servesim.words import listed
 
 
 def conf_dir() -> Path:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from servesim.check import Problem, listed, quantity
+from servesim.check import Problem, quantity
 from servesim.cost.fitted import FittedStepTime
 from servesim.cost.gpu import Gpu
 from servesim.cost.model import KvCacheDtype, Model
 from servesim.cost.overhead import EngineOverhead
 from servesim.cost.profile import Profile, profile_problems
 from servesim.cost.step_time import PLAIN, Decoding
+from servesim.words import listed
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Literal, NamedTuple
 
-from servesim.check import Problem, listed, quantity
+from servesim.check import Problem, quantity
+from servesim.words import listed
 
 KvCacheDtype = Literal["auto", "bf16", "fp8"]
 

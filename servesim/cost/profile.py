@@ -10,7 +10,7 @@ from hashlib import blake2b
 from math import log
 from typing import Any, ClassVar
 
-from servesim.check import Problem, field_problems, field_types, quantity
+from servesim.check import Problem, field_problems, quantity
 from servesim.cost.fitted import FittedStepTime
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernel_set import ASSUMED_ELEMENTWISE, KernelSet, Ranges, Ring, ranges_of
@@ -23,6 +23,7 @@ from servesim.cost.model import KvCacheDtype, Model
 from servesim.cost.overhead import EngineOverhead
 from servesim.cost.profile_content import CHIP, FORMS, LINK, content_problems, required
 from servesim.cost.step_time import PLAIN, Decoding
+from servesim.field_types import field_types
 
 Coefficients = Mapping[str, Mapping[str, Any]]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
-from servesim.check import Problem, field_problems, field_types
+from servesim.check import Problem, field_problems
 from servesim.cost.gpu import Gpu
 from servesim.cost.kernels.all_reduce import AllReduce
 from servesim.cost.kernels.decode_attention import DecodeAttention
@@ -14,6 +14,7 @@ from servesim.cost.kernels.elementwise import Elementwise
 from servesim.cost.kernels.gemm import Gemm
 from servesim.cost.kernels.moe import Moe
 from servesim.cost.kernels.prefill_attention import PrefillAttention
+from servesim.field_types import field_types
 
 #: The form of each operation, whose coefficients a profile gives by format or size.
 FORMS: dict[str, type] = {

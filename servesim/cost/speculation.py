@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 
-from servesim.check import Problem, listed, quantity
+from servesim.check import Problem, quantity
 from servesim.cost.acceptance import mean_tokens, rate_of
 from servesim.cost.model import BF16_BYTES, MOST_WIDTH, Model
+from servesim.words import listed
 
 #: Drafts that engines run with are of 1 to 10 tokens.
 MOST_DRAFTED = 64

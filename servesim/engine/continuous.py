@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from servesim.check import LEAST_FACTOR, MOST_S, Problem, listed, quantity
+from servesim.check import LEAST_FACTOR, MOST_S, Problem, quantity
 from servesim.cost.speculation import DraftModel, Heads, Ngram, Speculation
 from servesim.engine.offload import MOST_GIB, Offload
 from servesim.engine.queue_order.fair import Fair
@@ -14,6 +14,7 @@ from servesim.engine.queue_order.order import Fcfs, QueueOrder
 from servesim.engine.queue_order.priority import Priority
 from servesim.engine.token_draws import TokenDraws
 from servesim.streams import Streams
+from servesim.words import listed
 from servesim.workload.lengths import MOST_TOKENS
 
 #: A thousand times what engines run with. The memory that step times take grows with these numbers.

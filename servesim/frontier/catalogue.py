@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from servesim.check import ConfigError, Problem, field_types
+from servesim.check import ConfigError, Problem
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.config.kinds import KINDS
 from servesim.config.loading import load
+from servesim.field_types import field_types
 from servesim.frontier.candidate import Candidate
 from servesim.frontier.traffic import has_a_rate
 from servesim.scenario import Scenario

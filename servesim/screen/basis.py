@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from servesim.check import listed
+from servesim.words import listed
 
 #: Share of simulated time from which on an operation is named.
 WORTH_NAMING = 0.01

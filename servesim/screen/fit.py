@@ -8,12 +8,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from servesim.check import listed
 from servesim.screen.errors import share, signed_percent, title_of
 from servesim.screen.figures import counted
 from servesim.screen.validation import Content, columns, print_parts, server
 from servesim.validate.closed_loop import Scores
 from servesim.validate.terms import FittedTerms
+from servesim.words import listed
 
 #: How a term is shown: its unit, and what it is multiplied with for that.
 _UNITS = {"step_s": ("ms", 1e3), "sequence_s": ("us", 1e6), "prefill_factor": ("times", 1.0)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from servesim.check import listed
 from servesim.screen.figures import counted, dollars, number, typed
+from servesim.words import listed
 
 _MICROSECOND = 1e-6
 _GIGA = 1e9

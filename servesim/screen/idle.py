@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from servesim.check import listed
+from servesim.words import listed
 
 #: Routers that look for what is cached of a prompt.
 _BY_PREFIX = ("prefix_affinity", "kv_aware")

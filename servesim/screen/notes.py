@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, floor, log10
 from typing import Any
 
-from servesim.check import listed
 from servesim.screen.basis import basis, largest
 from servesim.screen.figures import counted, number
 from servesim.screen.idle import idle
 from servesim.screen.patience import failures
+from servesim.words import listed
 
 #: Times the 99th percentile of E2E that requests must have come for, so that ramp and drain weigh little.
 LONG_ENOUGH = 10

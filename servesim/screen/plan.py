@@ -9,7 +9,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from servesim.check import listed
 from servesim.frontier.fates import FATES
 from servesim.frontier.plan import Answer, Question
 from servesim.frontier.pruning import LATENCIES
@@ -18,6 +17,7 @@ from servesim.scenario import Scenario
 from servesim.screen.comparison import table_lines
 from servesim.screen.figures import counted, money, number, percent
 from servesim.screen.words import formats
+from servesim.words import listed
 from servesim.workload.replay import Replay
 from servesim.workload.trace import Trace
 

@@ -9,7 +9,6 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from servesim.check import listed
 from servesim.screen.basis import basis
 from servesim.screen.errors import share, signed_percent, title_of, told
 from servesim.screen.figures import counted
@@ -20,6 +19,7 @@ from servesim.screen.validation import Content, columns, endings, narrowing, pri
 from servesim.validate.closed_loop import Simulated
 from servesim.validate.server import ASSUMED
 from servesim.validate.tolerance import Verdict
+from servesim.words import listed
 
 #: Errors that are printed in full.
 _MOST_FAILED = 3

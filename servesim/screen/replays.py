@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from servesim.check import listed
 from servesim.screen.errors import signed_percent
 from servesim.screen.figures import counted, number
 from servesim.screen.hardware import cluster, gpus, pools
@@ -17,6 +16,7 @@ from servesim.validate.compare import Comparison
 from servesim.validate.measured import Measured
 from servesim.validate.series import Knee, shortly
 from servesim.validate.server import ASSUMED
+from servesim.words import listed
 
 #: Lines that are told of a kind of note whose figures differ from run to run.
 _MOST_ALIKE = 2

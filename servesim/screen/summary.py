@@ -10,7 +10,6 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from servesim.check import listed
 from servesim.screen.console import print_lines
 from servesim.screen.dialect import dialect, dialect_definitions, dialect_title
 from servesim.screen.figures import dollars, number
@@ -24,6 +23,7 @@ from servesim.screen.reuse import prefix_cache, sessions, speculation
 from servesim.screen.tiers import kv_tiers, swapped
 from servesim.screen.traffic import traffic
 from servesim.screen.words import energy, formats, goodput, memory_table
+from servesim.words import listed
 
 _PERCENTILES = ("p50", "p90", "p95", "p99")
 _LATENCIES = (

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from servesim.check import listed
 from servesim.cost.memory import MemorySheet
 from servesim.screen.figures import counted, number, percent
 from servesim.screen.hardware import gpus
+from servesim.words import listed
 
 
 def formats(scenario: Mapping[str, Any]) -> str:

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from servesim.check import ConfigError, Problem, field_problems, field_types, listed, options
+from servesim.check import ConfigError, Problem, field_problems
 from servesim.config.expansion import Expansion
 from servesim.config.groups import Groups
 from servesim.config.overrides import place
+from servesim.field_types import field_types, options
 from servesim.scenario import Scenario
 from servesim.sweeps.grid import Configuration, Grid
 from servesim.sweeps.point import Hashes, Outcome, Point
 from servesim.sweeps.search import LoadSearch
 from servesim.sweeps.study import LOADS, Study
+from servesim.words import listed
 from servesim.workload.trace import Trace
 
 #: Configurations that are refused before the others are no longer looked at.

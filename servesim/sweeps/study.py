@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 
 import yaml
 
-from servesim.check import ConfigError, Problem, listed, problems, quantity
+from servesim.check import ConfigError, Problem, problems, quantity
 from servesim.config.build import build
 from servesim.config.compose import compose
 from servesim.config.groups import Groups
 from servesim.config.names import nearest
 from servesim.config.overrides import Overrides
+from servesim.words import listed
 
 #: The group of studies, and the key below which Hydra composes one.
 GROUP = "experiment"

@@ -10,7 +10,7 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from servesim.check import ConfigError, Problem, listed
+from servesim.check import ConfigError, Problem
 from servesim.validate.closed_loop import REQUESTS_PER_USER, STARTS
 from servesim.validate.compare import FIGURES
 from servesim.validate.measured import Figure, Measured
@@ -21,6 +21,7 @@ from servesim.validate.readers.content import Content, read_content
 from servesim.validate.readers.selection import conditions
 from servesim.validate.tolerance import Tolerance, parsed
 from servesim.validate.users import departs
+from servesim.words import listed
 
 #: Options that are whole numbers, and their bounds.
 _MOST = {

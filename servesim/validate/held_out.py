@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from servesim.check import ConfigError, Problem, listed
+from servesim.check import ConfigError, Problem
 from servesim.validate.measured import Measured
 from servesim.validate.points import Point, Points
 from servesim.validate.readers.content import Content
 from servesim.validate.readers.selection import meaning_of, same
 from servesim.validate.readers.spelling import POINTS, REQUESTS
+from servesim.words import listed
 
 
 def held_out_lines(points: Points, conditions: Mapping[str, str], content: Content | None = None) -> set[int]:

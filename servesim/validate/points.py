@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from servesim.check import ConfigError, Problem, listed
+from servesim.check import ConfigError, Problem
 from servesim.validate.measured import RATES, STATISTICS, THROUGHPUT, Figure
 from servesim.validate.readers.content import Content, Row, read_content
 from servesim.validate.readers.problems import Findings, as_number
 from servesim.validate.readers.selection import chosen
 from servesim.validate.readers.spelling import POINTS, UNITS, Column, named, plain
+from servesim.words import listed
 
 _MOST = {"concurrency": 1_000_000, "isl": 10**7, "osl": 10**7, "tp": 1024}
 _LATENCY = re.compile(

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from servesim.check import listed
 from servesim.cluster.pools import PrefillDecode
 from servesim.scenario import Scenario
+from servesim.words import listed
 
 #: How a note begins that tells what nobody has said of the server.
 ASSUMED = "not given, so taken as"

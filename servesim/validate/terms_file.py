@@ -8,12 +8,12 @@ from typing import Any
 
 import yaml
 
-from servesim.check import listed
 from servesim.files import in_one_go
 from servesim.scenario import Scenario
 from servesim.validate.closed_loop import Scores
 from servesim.validate.fit import TERMS
 from servesim.validate.terms import FittedTerms
+from servesim.words import listed
 
 _FILE = """\
 # {name}: what the engine adds to the time of its kernels (servesim/cost/overhead.py).

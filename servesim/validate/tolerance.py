@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from servesim.check import ConfigError, Problem, listed
+from servesim.check import ConfigError, Problem
 from servesim.config.names import nearest
 from servesim.validate.closed_loop import Simulated
 from servesim.validate.compare import FIGURES, PER_REQUEST, Comparison, comparable, figures
 from servesim.validate.measured import METRICS, Figure, Measured
 from servesim.validate.points import Points
+from servesim.words import listed
 
 #: What errors of many points, or of single requests, amount to.
 SCORES = ("mape", "mdape", "bias")

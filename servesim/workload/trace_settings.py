@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from servesim.check import Problem, listed
+from servesim.check import Problem
+from servesim.words import listed
 from servesim.workload.formats import Recording
 
 if TYPE_CHECKING:

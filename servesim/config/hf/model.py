@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from servesim.check import Problem, listed
+from servesim.check import Problem
 from servesim.config.hf.families import FAMILIES, Family, unmodelled
 from servesim.config.hf.quantisation import Unknown, weights_of
 from servesim.config.layers import Layers
 from servesim.config.nested import value_at
+from servesim.words import listed
 
 MODEL, DRAFT_MODEL = "model", "scheduler.speculation.model"
 KEY = f"{MODEL}.hf_config"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from servesim.check import listed
+from servesim.words import listed
 
 #: Factors of counts as people write them (vllm: vllm/utils/argparse_utils.py): 32k is 32,000, 32K is 32,768.
 _FACTORS = {letter: 1000**power for power, letter in enumerate("kmgt", start=1)}

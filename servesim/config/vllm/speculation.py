@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from servesim.check import listed
 from servesim.config.vllm.models import known_model, option_of
+from servesim.words import listed
 
 _GROUP = "scheduler/speculation"
 _METHODS = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, get_args
 
-from servesim.check import field_types
 from servesim.config.groups import Groups
 from servesim.cost.model import Model
 from servesim.engine.continuous import Continuous
 from servesim.engine.queue_order.keyed import ShortestFirst
+from servesim.field_types import field_types
 from servesim.report.dashboard.controls import SLIDER, Control
 from servesim.report.dashboard.state import KINDS, B
 

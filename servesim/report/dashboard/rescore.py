@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from servesim.check import listed
 from servesim.results.statistics import PERCENTILES
 from servesim.screen.figures import dollars, percent
+from servesim.words import listed
 
 ATTAINMENT, GOOD, PER_GPU, MET = (
     f"goodput.{name}" for name in ("attainment", "requests_per_s", "requests_per_s_per_gpu", "met")

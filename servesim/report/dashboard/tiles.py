@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from dash import html
 
-from servesim.check import listed
 from servesim.report.dashboard.whatif import Answer
 from servesim.report.frontier.details import figure
 from servesim.report.metrics import (
@@ -25,6 +24,7 @@ from servesim.report.metrics import (
 from servesim.screen.figures import money, number, percent
 from servesim.screen.hardware import usd_per_hour
 from servesim.sweeps.flat import flatten
+from servesim.words import listed
 
 
 class Tile(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from servesim.check import ConfigError, listed
+from servesim.check import ConfigError
 from servesim.config.saved import saved_deployments
 from servesim.report.content import Chart, Section
 from servesim.report.page import Page
@@ -22,6 +22,7 @@ from servesim.results.result import Result
 from servesim.screen.figures import counted, number
 from servesim.screen.hardware import cluster, gpus
 from servesim.screen.notes import notes
+from servesim.words import listed
 
 _PARTS = (
     "Queue: until first scheduled. Prefill: until the whole prompt is computed. Preempted: thrown out, or "

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from servesim.check import listed
 from servesim.validate.measured import Floats, Measured, in_order
 from servesim.validate.readers.content import Content, Row
 from servesim.validate.readers.hardware import hardware
 from servesim.validate.readers.problems import Findings, as_number, refuse
 from servesim.validate.readers.spelling import REQUESTS, Column, named
+from servesim.words import listed
 
 #: Moments further apart than this (s) are not of one clock: some machine's, and that of the world.
 _ANOTHER_CLOCK_S = 1e6

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from servesim.check import ConfigError, Problem, listed
+from servesim.check import ConfigError, Problem
 from servesim.validate.readers.content import Content, Row
 from servesim.validate.readers.problems import as_number
 from servesim.validate.readers.spelling import POINTS, REQUESTS, named, plain
+from servesim.words import listed
 
 
 def conditions(text: str) -> dict[str, str]:

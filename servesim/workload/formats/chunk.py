@@ -7,7 +7,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from servesim.check import Problem, listed
+from servesim.check import Problem
+from servesim.words import listed
 from servesim.workload.batch import IntArray
 from servesim.workload.formats.faults import Faults, Recurring, no_request, refuse
 from servesim.workload.formats.field import Field

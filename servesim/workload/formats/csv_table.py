@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
-from servesim.check import listed
+from servesim.words import listed
 from servesim.workload.formats import cells
 from servesim.workload.formats.chunk import gathered, recording
 from servesim.workload.formats.csv_chunk import CsvChunk, csv_chunks

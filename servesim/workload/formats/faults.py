@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple, NoReturn
 
-from servesim.check import ConfigError, Problem, listed
+from servesim.check import ConfigError, Problem
+from servesim.words import listed
 
 #: Places of the same fault that an error lists; the rest it counts.
 MOST_PLACES = 3

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from servesim.check import ConfigError, Problem, listed
+from servesim.check import ConfigError, Problem
+from servesim.words import listed
 from servesim.workload.formats.recording import Blocks, Recording
 from servesim.workload.formats.resized import merged, split, unshared
 from servesim.workload.formats.rows import seconds

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from servesim.check import listed
+from servesim.words import listed
 from servesim.workload.formats.chunk import gathered, recording
 from servesim.workload.formats.dialogue import KEYS, TIME, Turns
 from servesim.workload.formats.faults import Faults, no_request, refuse

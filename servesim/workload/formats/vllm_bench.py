@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from servesim.check import listed
+from servesim.words import listed
 from servesim.workload.formats.faults import refuse
 from servesim.workload.formats.json_chunk import parsed
 from servesim.workload.formats.json_table import JsonTable

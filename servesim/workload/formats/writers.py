@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from servesim.check import ConfigError, Problem, listed
+from servesim.check import ConfigError, Problem
 from servesim.files import in_one_go
+from servesim.words import listed
 from servesim.workload.formats import (
     azure,
     burstgpt,
