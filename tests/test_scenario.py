@@ -13,7 +13,8 @@ from servesim.check import Problem, problems
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.cluster.router import RoundRobin
 from servesim.engine.continuous import Continuous
-from servesim.scenario import STATIC_SLICE_TOKENS, Scenario
+from servesim.engine.static import SLICE_TOKENS
+from servesim.scenario import Scenario
 
 
 @cache
@@ -181,7 +182,7 @@ def test_a_static_batch_keeps_activations_of_a_slice() -> None:
     """Its prompts are as long as they are; they run through the layers in slices of 8,192 tokens."""
     base = scenario("static")
     (static,) = scheduled(base, batch_size=64).deployments()
-    limits = Continuous(max_num_seqs=64, max_num_batched_tokens=STATIC_SLICE_TOKENS)
+    limits = Continuous(max_num_seqs=64, max_num_batched_tokens=SLICE_TOKENS)
     (continuous,) = replace(base, scheduler=limits).deployments()
     assert static.sheet == continuous.sheet
 

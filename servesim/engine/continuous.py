@@ -145,6 +145,11 @@ class Continuous:
             yield Problem("max_num_batched_tokens", self.max_num_batched_tokens, message + hint)
 
     @property
+    def step_limits(self) -> tuple[int, int]:
+        """Sequences and tokens that a step may have."""
+        return self.max_num_seqs, self.max_num_batched_tokens
+
+    @property
     def queries(self) -> int:
         """Tokens that a decoding sequence has in a step."""
         return 1 if self.speculation is None else self.speculation.queries

@@ -17,6 +17,9 @@ from servesim.engine.log import Log, pack_step
 from servesim.workload.lengths import MOST_TOKENS
 from servesim.workload.request import Request
 
+#: Tokens of a step for which a static engine keeps activations: longer padded prefills run in slices.
+SLICE_TOKENS = 8192
+
 _NO_BUDGET = "static batching computes whole padded batches: set batch_size instead"
 
 
@@ -46,6 +49,16 @@ class Static:
         "offload": "static batching keeps no KV from one batch to the next",
         "speculation": "static batching decodes one token at a time; scheduler=continuous drafts several",
     }
+
+    @property
+    def speculation(self) -> None:
+        """What drafts tokens: nothing does."""
+        return None
+
+    @property
+    def step_limits(self) -> tuple[int, int]:
+        """Sequences and tokens that a step may have."""
+        return self.batch_size, SLICE_TOKENS
 
 
 class StaticEngine:

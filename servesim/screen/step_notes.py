@@ -52,12 +52,13 @@ def _one(step_time: StepTime, step: Step) -> Steps:
 
 def _beyond_the_scheduler(scenario: Scenario, step: Step) -> Iterator[str]:
     """Yield which limits of the scheduler the step is beyond."""
-    sequences, tokens = scenario.step_limits
+    sequences, tokens = scenario.scheduler.step_limits
     static = isinstance(scenario.scheduler, Static)
     if step.rows > sequences:
         limit = "batch_size" if static else "max_num_seqs"
         yield f"the scheduler never forms this step: {step.rows:,} sequences, {limit} is {sequences:,}"
-    drafted = scenario.speculation.num_speculative_tokens if scenario.speculation else 0
+    speculation = scenario.scheduler.speculation
+    drafted = speculation.num_speculative_tokens if speculation else 0
     new = step.tokens + drafted * step.sequences
     if not static and new > tokens:
         limit = f"max_num_batched_tokens is {tokens:,}"

@@ -181,7 +181,7 @@ def at_point(
 def cycle_s(scenario: Scenario, point: Point) -> float:
     """Return about how long a request of a point takes while all users are busy (s), in closed form."""
     pool = scenario.deployments()[-1]
-    _, tokens = scenario.step_limits
+    _, tokens = scenario.scheduler.step_limits
     users = max(point.concurrency // pool.replicas, 1)
     state = steady(
         pool.step_time,

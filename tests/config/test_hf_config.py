@@ -233,8 +233,8 @@ def test_a_draft_model_has_a_file_of_its_own(tmp_path: Path) -> None:
     chosen, key = "scheduler/speculation=draft_model", "scheduler.speculation.model.hf_config"
     path = write(tmp_path, {**LLAMA, "num_hidden_layers": 2})
     scenario = load(*EASY, chosen, f"{key}={path}")
-    assert scenario.speculation is not None
-    draft = scenario.speculation.draft(scenario.model)
+    assert scenario.scheduler.speculation is not None
+    draft = scenario.scheduler.speculation.draft(scenario.model)
     assert draft is not None
     assert (draft.num_hidden_layers, draft.hf_config) == (2, str(path))
     (problem,) = faults(chosen, f"{key}={tmp_path / 'nowhere'}")
