@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from servesim.cost import tables
 from servesim.cost.chunks import ChunkAttention
 from servesim.cost.coverage import Coverage
+from servesim.cost.fitted_operations import FittedOperations
 from servesim.cost.gpu import Gpu
-from servesim.cost.interconnect import all_reduce_sent_bytes
 from servesim.cost.kernel_set import KernelSet
-from servesim.cost.kernels.floor import WEIGHT_BYTES
 from servesim.cost.layer import Layer
 from servesim.cost.model import KvCacheDtype, Model
 from servesim.cost.overhead import EngineOverhead
 from servesim.cost.segments import LENGTHS, PIECES, Piece, limit, straight_pieces
-from servesim.cost.step_time import PLAIN, Bound, Decoding, FloatArray, GraphSizes, Operation
+from servesim.cost.step_time import PLAIN, Decoding, FloatArray, GraphSizes, Operation
 from servesim.cost.work import Work
 
 #: The most sequences for which a step is tabulated in advance; few runs have more, and the tables grow.
@@ -68,9 +67,10 @@ class FittedStepTime:
         self._several = each != PLAIN
         graphs = GraphSizes(max_num_seqs * self._queries, max_num_batched_tokens)
         self.kernels = kernels
-        self._model, self._gpu, self._gpus, self._graphs = model, gpu, gpus, graphs
+        self._gpu, self._graphs = gpu, graphs
         self._work = Work(model, gpus, kv_cache_dtype, graphs)
         self._layer = Layer(model, gpu, gpus, kv_cache_dtype, kernels)
+        self._operations = FittedOperations(model, gpu, gpus, self._layer, self._work)
         self._layers = model.num_hidden_layers
         self._shape = (model.num_attention_heads // gpus, model.kv_heads_per_gpu(gpus), model.head_dim)
         self._chunks = ChunkAttention(kernels.prefill, gpu, self._shape, self._layers)
@@ -212,70 +212,24 @@ class FittedStepTime:
         new = sum(tokens for tokens, _ in chunks)
         tokens, rows = sequences * self._queries + new, sequences * self._sampled + len(chunks)
         self._reach(tokens, rows, sequences)
-        found = [*self._dense_operations(self._graphs.padded(tokens))]
-        found += self._attention_operations(sequences, context, chunks)
-        found.append(self._head_operation(rows))
+        operations, launch_s = self._operations, self._chunks.launch_s
+        found = [*operations.dense(self._graphs.padded(tokens))]
+        if sequences:
+            read = context + (self._queries - 1) * sequences
+            spent_s = self._attention_s(sequences, context)
+            found.append(operations.decode_attention(read, self._queries, spent_s))
+            launch_s = self._further_launch_s
+        if chunks:
+            found.append(operations.prefill_attention(chunks, launch_s + self._chunks.seconds(chunks)[1]))
+        found.append(operations.head(rows))
         host = {"host_step": self._step_s, "host_sequences": self._sequence_s * (sequences + len(chunks))}
         if chunks:
             attention_s = (self._factor - 1) * self._chunks.seconds(chunks)[1]
             host["prefill_factor"] = self._slower_s[new] + attention_s
-        found += [Operation(name, 0.0, 0.0, seconds, "host") for name, seconds in host.items() if seconds]
-        return found
+        return found + [Operation(name, 0.0, 0.0, spent, "host") for name, spent in host.items() if spent]
 
-    def _dense_operations(self, tokens: int) -> Iterator[Operation]:
-        linears = {linear.name: linear for linear in self._work.linears}
-        for name, seconds in self._layer.operations.items():
-            spent_s = self._layers * float(seconds(np.array([tokens], dtype=np.float64))[0])
-            if name in linears:
-                parameters = self._layers * linears[name].parameters
-                weights = parameters * WEIGHT_BYTES[self._model.weights_dtype]
-                peak = self._gpu.peak_flops(self._model.weights_dtype)
-                yield self._kernel(name, 2 * parameters * tokens, weights, peak, spent_s)
-            elif name == "all_reduce":
-                yield self._all_reduce_operation(tokens, spent_s)
-            else:
-                yield Operation(name, 0.0, 0.0, spent_s, "latency" if tokens < 512 else "memory")
-
-    def _kernel(self, name: str, flops: float, hbm_bytes: float, peak: float, spent_s: float) -> Operation:
-        """Return an operation from what one GPU does in it, and what bounds it.
-
-        That is arithmetic or bandwidth, whichever the datasheet's time is longer for; or latency (launches,
-        too few blocks to fill the GPU) where neither would take a quarter of the time that is spent.
-        """
-        compute_s, memory_s = flops / peak, hbm_bytes / self._gpu.hbm_bytes_per_s
-        bound: Bound = "compute" if compute_s > memory_s else "memory"
-        if max(compute_s, memory_s) < spent_s / 4:
-            bound = "latency"
-        return Operation(name, flops * self._gpus, hbm_bytes * self._gpus, spent_s, bound)
-
-    def _all_reduce_operation(self, tokens: int, spent_s: float) -> Operation:
-        """Return the all-reduces of a step; latency bounds them where one token takes half their time."""
-        calls = 2 * self._layers
-        sent = all_reduce_sent_bytes(float(tokens * self._work.token_bytes), self._gpus)
-        least_s = self._layers * float(self._layer.operations["all_reduce"](np.ones(1))[0])
-        bound: Bound = "latency" if least_s > spent_s / 2 else "link"
-        return Operation("all_reduce", 0.0, calls * sent * self._gpus, spent_s, bound)
-
-    def _attention_operations(
-        self, sequences: int, context: int, chunks: Sequence[tuple[int, int]]
-    ) -> Iterator[Operation]:
-        flops, kv_bytes, peak = self._work.pair_flops, self._work.kv_bytes, self._gpu.bf16_flops_per_s
-        launch_s = self._chunks.launch_s
-        if sequences:
-            base_s, slope_s, _ = self.decode(sequences, context)
-            beside_s = self._beside_s[sequences] - self._spared_s * sequences
-            spent_s = base_s + slope_s * context - beside_s
-            launch_s = self._further_launch_s
-            read = context + (self._queries - 1) * sequences
-            pairs = self._queries * read
-            yield self._kernel("decode_attention", flops * pairs, kv_bytes * read, peak, spent_s)
-        if chunks:
-            pairs = sum(new * cached + new * (new + 1) // 2 for new, cached in chunks)
-            read = kv_bytes * sum(new + cached for new, cached in chunks)
-            spent_s = launch_s + self._chunks.seconds(chunks)[1]
-            yield self._kernel("prefill_attention", flops * pairs, read, peak, spent_s)
-
-    def _head_operation(self, rows: int) -> Operation:
-        flops = 2 * self._work.head.parameters * rows
-        spent_s = float(self._layer.head_seconds(np.array([rows], dtype=np.float64))[0])
-        return self._kernel("lm_head", flops, self._work.head_bytes, self._gpu.bf16_flops_per_s, spent_s)
+    def _attention_s(self, sequences: int, context: int) -> float:
+        """Return what attention takes of a decode-only step."""
+        base_s, slope_s, _ = self.decode(sequences, context)
+        beside_s = self._beside_s[sequences] - self._spared_s * sequences
+        return base_s + slope_s * context - beside_s
