@@ -61,7 +61,7 @@ class Followed:
         recording, rows, begins_ns = self.recording, self.groups.rows, self.begins_ns
         inputs = "whole" if self.whole else "new input behind all that was said"
         return Notes(
-            rows=recording.size + sum(count for _, count in recording.left_out),
+            rows=recording.rows,
             requests=len(rows) if requests is None else min(len(rows), requests),
             out_of_order=0,
             same_time=int(np.count_nonzero(np.diff(begins_ns) == 0)) if timed and not drawn else 0,

@@ -18,10 +18,11 @@ from servesim.workload.batch import BATCH_ROWS, MOST_REQUESTS, Batch, FloatArray
 from servesim.workload.followed import Followed, Groups, TurnInputs
 from servesim.workload.formats import Options, Recording, read
 from servesim.workload.formats.options import TimedTrace
-from servesim.workload.formats.prefixes import Spans, shared_spans
+from servesim.workload.formats.prefixes import Spans
 from servesim.workload.notes import Notes
 from servesim.workload.origin import ANYWHERE, Origin
 from servesim.workload.recorded import RecordedSessions
+from servesim.workload.rows import Rows
 from servesim.workload.tenant import Tenants, draw_tenants, tenant_origins
 from servesim.workload.trace_settings import at_odds, remarks, without_times, without_turns
 
@@ -103,11 +104,10 @@ class Trace:
     @property
     def notes(self) -> Notes:
         """Return what was done to the rows of the file."""
+        told = self.timed, self.rate_rps is not None, remarks(self, self._recording)
         if (followed := self._followed) is None:
-            return self._reading[1]
-        return followed.notes(
-            self.requests, self.timed, self.rate_rps is not None, remarks(self, self._recording)
-        )
+            return self._rows.notes(*told)
+        return followed.notes(self.requests, *told)
 
     @property
     def timed(self) -> bool:
@@ -117,36 +117,31 @@ class Trace:
     def batches(self, streams: Streams) -> Iterator[Batch]:
         """Yield the requests in order of sending, at most ``BATCH_ROWS`` at a time.
 
-        Nothing is drawn unless there is a ``rate_rps``. Of sessions the first requests, as later ones wait.
+        Nothing is drawn without tenants and a ``rate_rps``. Of sessions the first requests: later ones wait.
         """
         if self.recorded is not None:
             yield from self.recorded.batches(streams)
             return
-        requests = self._reading[0]
+        requests, known = self._rows.requests, tenant_origins(self.tenants)
         draw = draw_tenants(self.tenants, streams) if self.tenants else None
         if self.rate_rps is not None:
             requests = requests._replace(sent_s=self._arrivals(streams, requests.size))
         for start in range(0, requests.size, BATCH_ROWS):
             some = requests.rows(start, start + BATCH_ROWS)
-            places = draw(some.size) if draw else None
-            yield some._replace(origins=self._origins(start, some.size, places))
+            senders = [known[place] for place in draw(some.size)] if draw else None
+            yield some._replace(origins=self._origins(start, some.size, senders))
 
-    def _origins(self, start: int, count: int, places: list[int] | None) -> list[Origin] | None:
-        """Return where some requests come from, tenants given by their places; None: nothing is known."""
-        spans, known = self._spans, tenant_origins(self.tenants) or [ANYWHERE]
-        if spans is None:
-            return None if places is None else [known[place] for place in places]
-        found = spans.of(start, start + count)
-        origins = repeat(known[0], count) if places is None else (known[place] for place in places)
-        return [each._replace(prefix=own) if own else each for each, own in zip(origins, found, strict=True)]
+    def _origins(self, start: int, count: int, senders: list[Origin] | None) -> list[Origin] | None:
+        """Return where some requests come from, of senders that are known or not; None: nothing is known."""
+        if self._spans is None:
+            return senders
+        found = zip(senders or repeat(ANYWHERE, count), self._spans.of(start, start + count), strict=True)
+        return [sender._replace(prefix=own) if own else sender for sender, own in found]
 
-    @cached_property
+    @property
     def _spans(self) -> Spans | None:
         """What the prompts of the requests share; None where nothing is known, or wanted."""
-        (requests, _), blocks = self._reading, self._recording.blocks
-        if blocks is None or not self.prefix_sharing:
-            return None
-        return shared_spans(blocks.taken(self._rows[: requests.size]), requests.input_tokens)
+        return self._rows.spans if self.prefix_sharing else None
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong with the window, or with the file, or what does not go together."""
@@ -157,7 +152,7 @@ class Trace:
             yield from found
             return
         try:
-            timed, _ = self._recording.timed, self.recorded or self._reading
+            timed, _ = self._recording.timed, self.recorded or self._rows
         except ConfigError as error:
             yield from error.problems
             return
@@ -171,7 +166,7 @@ class Trace:
             return None
         rows = followed.groups.rows
         return RecordedSessions(
-            begins_s=self._sent(followed.begins_ns)[0],
+            begins_s=self._sent_s(followed.begins_ns),
             firsts=followed.groups.firsts,
             input_tokens=self._recording.input_tokens[rows],
             output_tokens=np.maximum(self._recording.output_tokens[rows], 1),
@@ -203,43 +198,27 @@ class Trace:
         return _recorded(path, path.stat().st_mtime_ns if path.exists() else 0, self.format, options)
 
     @cached_property
-    def _rows(self) -> IntArray:
-        """The rows of the window, in order of time."""
-        order = np.argsort(self._recording.time_ns, kind="stable")
-        first, stop = self._window(self._recording.time_ns[order])
-        return order[first:stop]
+    def _rows(self) -> Rows:
+        """The rows of the window that are sent, in order of time."""
+        recording = self._recording
+        order = np.argsort(recording.time_ns, kind="stable")
+        first, stop = self._window(recording.time_ns[order])
+        kept = order[first:stop]
+        rows = Rows(recording, kept, self._sent_s(recording.time_ns[kept]))
+        return rows.until(self.requests, self.duration_s)
 
-    @cached_property
-    def _reading(self) -> tuple[Batch, Notes]:
-        recording, kept = self._recording, self._rows
-        sent_s, shift_ns = self._sent(recording.time_ns[kept])
-        asked = Batch(sent_s, recording.input_tokens[kept], recording.output_tokens[kept])
-        asked = asked.until(self.requests, self.duration_s)
-        drawn = self.rate_rps is not None
-        notes = Notes(
-            rows=recording.size + sum(count for _, count in recording.left_out),
-            requests=asked.size,
-            out_of_order=int(np.count_nonzero(np.diff(recording.time_ns) < 0)),
-            same_time=int(np.count_nonzero(np.diff(asked.sent_s) == 0)) if self.timed and not drawn else 0,
-            zero_outputs=int(np.count_nonzero(asked.output_tokens == 0)),
-            shifted_s=0.0 if drawn else float(shift_ns) / 1e9,
-            no_requests=recording.left_out,
-            remarks=remarks(self, recording),
-        )
-        return asked._replace(output_tokens=np.maximum(asked.output_tokens, 1)), notes
-
-    def _sent(self, time_ns: IntArray) -> tuple[FloatArray, int]:
-        """Return when requests of these times are sent, and the time that became 0."""
+    def _sent_s(self, time_ns: IntArray) -> FloatArray:
+        """Return when requests of these times are sent (seconds), the first of them at 0."""
         if self.at_once:
-            return np.zeros(len(time_ns)), int(time_ns[0])
-        sent_s = (time_ns - time_ns[0]) / 1e9 / self.rate_scale
+            return np.zeros(len(time_ns))
+        sent_s: FloatArray = (time_ns - time_ns[0]) / 1e9 / self.rate_scale
         last_s, name = sent_s[-1], "rate_scale"
         if self.rate_rps is not None:
             last_s, name = len(time_ns) / self.rate_rps / self.rate_scale, "rate_rps"
         if last_s > MOST_S:
             message = f"stretches the trace to {last_s:g} s, and it may last {MOST_S:g} s"
             raise ConfigError([Problem(name, getattr(self, name), message)])
-        return sent_s, int(time_ns[0])
+        return sent_s
 
     def _arrivals(self, streams: Streams, count: int) -> FloatArray:
         """Return the moments of a Poisson process (seconds), those of ``workload/arrivals=poisson``."""

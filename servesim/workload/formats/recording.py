@@ -87,6 +87,11 @@ class Recording(NamedTuple):
         """Return the number of requests."""
         return len(self.time_ns)
 
+    @property
+    def rows(self) -> int:
+        """Return the number of rows of the file, those included that are no requests."""
+        return self.size + sum(count for _, count in self.left_out)
+
     def taken(self, rows: IntArray) -> Recording:
         """Return these requests, in this order."""
         return self._replace(
