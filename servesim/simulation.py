@@ -9,12 +9,13 @@ from pathlib import Path
 
 from servesim.check import check
 from servesim.cluster.client import ClosedLoop, OpenLoop, Semaphore
-from servesim.cluster.cluster import Cluster, PooledCluster
+from servesim.cluster.cluster import Cluster
 from servesim.cluster.conversations import Conversations
 from servesim.cluster.deployment import Deployment
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.disaggregated_cluster import DisaggregatedCluster
 from servesim.cluster.patience import Patience
+from servesim.cluster.pooled_cluster import PooledCluster
 from servesim.cluster.pools import PrefillDecode
 from servesim.cluster.transfer import Links
 from servesim.cluster.warmup import warm_up
@@ -75,29 +76,10 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
     client = _client(scenario, clock, streams, server, batches, pause)
     events = _simulate(clock, client, server, scenario.horizon_s)
     records.close()
-    notes = scenario.workload.notes
-    facts = Facts(
-        warmup=warmups,
-        injected=cluster.injected,
-        retries_pending=server.retries_pending if isinstance(server, Patience) else 0,
-        held_due_s=client.held_due_s,
-        not_sent=client.remaining(),
-        length_capped=cluster.length_capped,
-        zero_output_rows=notes.zero_outputs if notes else 0,
-        open_loop=scenario.workload.open_loop,
-        batched=isinstance(scenario.scheduler, Static),
-        horizon_s=scenario.horizon_s,
-        evicted_blocks=cluster.evicted_blocks,
-        events=events,
-        cpu_started_s=started_s,
-        swaps=cluster.swaps if getattr(scenario.scheduler, "preemption_mode", None) == "swap" else None,
-        tiers=None if cluster.offloading is None else cluster.offloading.told(),
-        sessions=client.ends if isinstance(client, Conversations) else None,
-    )
     summary = summarise(
         records,
         deployments,
-        facts,
+        _facts(scenario, cluster, server, client, warmups, events, started_s),
         slo=scenario.slo,
         pricing=scenario.pricing,
         weights_dtype=scenario.model.weights_dtype,
@@ -111,28 +93,20 @@ def run(scenario: Scenario, folder: str | Path | None = None, progress: Progress
     return Result(summary, records)
 
 
-def _simulate(clock: Clock, client: Client, cluster: Cluster | Patience, horizon_s: float | None) -> int:
-    """Let events happen until none is left, or up to the horizon; return how many they were."""
-    events = clock.run_until(inf if horizon_s is None else horizon_s)
-    if cluster.unfinished and horizon_s is None:
-        raise StalledError(f"{cluster.unfinished} requests are in the system, and nothing is going to happen")
-    end_s = clock.now if horizon_s is None else horizon_s
-    client.halt(end_s)
-    cluster.halt(end_s)
-    return events
-
-
 def _cluster(
     scenario: Scenario, pools: Sequence[Deployment], clock: Clock, streams: Streams, records: Records
 ) -> Cluster:
-    scheduler, shape, shares = scenario.scheduler, scenario.cluster, scenario.shares_prefixes
+    """Return the pools as a cluster in event time, behind the router."""
+    scheduler, shape, router = scenario.scheduler, scenario.cluster, scenario.router
+    shares = scenario.shares_prefixes
     if isinstance(scheduler, Disaggregated) and isinstance(shape, PrefillDecode):
         prefill, decode = pools
         links = Links.between(clock, prefill, decode, shape.transfer, shape.one_node(scenario.gpu))
-        pair = clock, prefill, decode, scheduler, scenario.router, links, streams, records
-        return DisaggregatedCluster(*pair, shares_prefixes=shares)
-    pool = clock, pools[0], scheduler, scenario.router, streams, records
-    return PooledCluster(*pool, shares_prefixes=shares)
+        return DisaggregatedCluster(
+            clock, prefill, decode, scheduler, router, links, streams, records, shares_prefixes=shares
+        )
+    (pool,) = pools
+    return PooledCluster(clock, pool, scheduler, router, streams, records, shares_prefixes=shares)
 
 
 def _server(scenario: Scenario, clock: Clock, streams: Streams, cluster: Cluster) -> Cluster | Patience:
@@ -150,14 +124,66 @@ def _client(
     batches: Iterator[Batch],
     pause: Callable[[int], None],
 ) -> Client:
+    """Return who sends the requests."""
     limit, api_time_s = scenario.client.max_concurrency, scenario.client.api_time_s
     if (conversations := scenario.conversations) is not None:
         longest = cluster.max_model_len
         return Conversations(clock, conversations, streams, cluster, pause, longest, api_time_s)
     if users := scenario.workload.users:
-        duration_s, thoughts_s = scenario.workload.duration_s, users.thoughts_s(streams.stream("think times"))
-        start, counted = (clock, batches, cluster, pause), scenario.workload.counted
-        return ClosedLoop(*start, users, thoughts_s, duration_s, api_time_s, counted)
+        return ClosedLoop(
+            clock,
+            batches,
+            cluster,
+            pause,
+            users,
+            users.thoughts_s(streams.stream("think times")),
+            scenario.workload.duration_s,
+            api_time_s,
+            scenario.workload.counted,
+        )
     if limit is not None:
         return Semaphore(clock, batches, cluster, pause, limit, api_time_s)
     return OpenLoop(clock, batches, cluster, pause, api_time_s)
+
+
+def _simulate(clock: Clock, client: Client, cluster: Cluster | Patience, horizon_s: float | None) -> int:
+    """Let events happen until none is left, or up to the horizon; return how many they were."""
+    events = clock.run_until(inf if horizon_s is None else horizon_s)
+    if cluster.unfinished and horizon_s is None:
+        raise StalledError(f"{cluster.unfinished} requests are in the system, and nothing is going to happen")
+    end_s = clock.now if horizon_s is None else horizon_s
+    client.halt(end_s)
+    cluster.halt(end_s)
+    return events
+
+
+def _facts(
+    scenario: Scenario,
+    cluster: Cluster,
+    server: Cluster | Patience,
+    client: Client,
+    warmups: int,
+    events: int,
+    started_s: float,
+) -> Facts:
+    """Return what a run that has ended knows beside its records."""
+    notes = scenario.workload.notes
+    swaps = getattr(scenario.scheduler, "preemption_mode", None) == "swap"
+    return Facts(
+        warmup=warmups,
+        injected=cluster.injected,
+        retries_pending=server.retries_pending if isinstance(server, Patience) else 0,
+        held_due_s=client.held_due_s,
+        not_sent=client.remaining(),
+        length_capped=cluster.length_capped,
+        zero_output_rows=notes.zero_outputs if notes else 0,
+        open_loop=scenario.workload.open_loop,
+        batched=isinstance(scenario.scheduler, Static),
+        horizon_s=scenario.horizon_s,
+        evicted_blocks=cluster.evicted_blocks,
+        events=events,
+        cpu_started_s=started_s,
+        swaps=cluster.swaps if swaps else None,
+        tiers=None if cluster.offloading is None else cluster.offloading.told(),
+        sessions=client.ends if isinstance(client, Conversations) else None,
+    )

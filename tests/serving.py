@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from servesim.cluster.admission import Admission
 from servesim.cluster.client import ClosedLoop, OpenLoop, Semaphore
-from servesim.cluster.cluster import Cluster, PooledCluster
+from servesim.cluster.cluster import Cluster
 from servesim.cluster.conversations import Conversations
 from servesim.cluster.deployment import Deployment, Role
 from servesim.cluster.disaggregated import Disaggregated
 from servesim.cluster.disaggregated_cluster import DisaggregatedCluster
 from servesim.cluster.patience import Patience
+from servesim.cluster.pooled_cluster import PooledCluster
 from servesim.cluster.router import Pick, RoundRobin, Router
 from servesim.cluster.transfer import Links
 from servesim.cluster.view import PoolView

@@ -1,4 +1,4 @@
-"""Clusters: what they have in common, and the plain one of one pool behind a router."""
+"""Clusters: what those of one pool and of two have in common."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ from servesim.cluster.admission import Admission, Gate
 from servesim.cluster.deployment import Deployment
 from servesim.cluster.group import Group
 from servesim.cluster.offloading import Offloading
-from servesim.cluster.router import Router
 from servesim.cost.memory import GIB
-from servesim.engine.clock import Clock, StalledError
+from servesim.engine.clock import StalledError
 from servesim.engine.continuous import Continuous
-from servesim.engine.continuous_engine import ContinuousEngine
 from servesim.engine.log import (
-    COMPLETED,
     DROPPED,
     NO_REASON,
     PROMPT_TOO_LONG,
@@ -28,14 +25,9 @@ from servesim.engine.log import (
     Log,
     request_row,
 )
-from servesim.engine.preemptive import PreemptiveEngine
 from servesim.engine.setup import Setup
-from servesim.engine.stalling import StallingEngine
-from servesim.engine.static import Static, StaticEngine
-from servesim.engine.step_target import TargetedEngine
 from servesim.engine.swap_space import Swaps, SwapSpace
-from servesim.engine.tiered_engine import TieredEngine
-from servesim.streams import Streams
+from servesim.engine.token_draws import TokenDraws
 from servesim.workload.request import Request
 
 
@@ -140,6 +132,28 @@ class Cluster(ABC):
         if self.on_leave is not None:
             self.on_leave(request)
 
+    def _setup(
+        self,
+        index: int,
+        scheduler: Continuous,
+        pool: Deployment,
+        finished: Callable[[Request], None],
+        draws: TokenDraws | None,
+        shares_prefixes: bool,
+    ) -> Setup:
+        """Return what the engine of a pool's replica is built of, ``index`` being its global one."""
+        return Setup(
+            index,
+            scheduler,
+            pool.step_time,
+            pool.kv_blocks,
+            self._log,
+            finished,
+            draws,
+            self._swap_space(scheduler, pool),
+            shares_prefixes,
+        )
+
     def _swap_space(self, scheduler: Continuous, pool: Deployment) -> SwapSpace | None:
         """Return the host memory of one replica for swapped KV; None where the preempted are recomputed."""
         if scheduler.preemption_mode == "recompute":
@@ -155,6 +169,7 @@ class Cluster(ABC):
         """The groups of replicas, in the order of their global indices."""
 
     def _enter_by(self, gate: Gate, group: Group[Any], request: Request) -> int:
+        """Do as ``_enter`` says, unless the gate has a reason to turn the request away."""
         index = group.choose(request)
         replica = group.replica(index)
         if reason := gate(request, index - group.first):
@@ -171,77 +186,3 @@ class Cluster(ABC):
     @abstractmethod
     def _abort(self, request: Request) -> None:
         """Let the engine that has a request give it up."""
-
-
-class PooledCluster(Cluster):
-    """Whole engines behind one router."""
-
-    def __init__(
-        self,
-        clock: Clock,
-        pool: Deployment,
-        scheduler: Continuous | Static,
-        router: Router,
-        streams: Streams,
-        log: Log,
-        *,
-        shares_prefixes: bool = True,
-    ) -> None:
-        super().__init__(log, pool.max_model_len)
-        self._clock = clock
-        if isinstance(scheduler, Continuous) and scheduler.offload is not None:
-            self.offloading = Offloading(scheduler.offload, pool)
-        draws = None if isinstance(scheduler, Static) else scheduler.draws(streams)
-
-        def engine(index: int) -> StaticEngine | ContinuousEngine:
-            if isinstance(scheduler, Static):
-                return StaticEngine(index, scheduler, pool.step_time, pool.kv_blocks, log, self._finished)
-            setup = Setup(
-                index,
-                scheduler,
-                pool.step_time,
-                pool.kv_blocks,
-                log,
-                self._finished,
-                draws,
-                self._swap_space(scheduler, pool),
-                shares_prefixes,
-            )
-            if scheduler.offload is not None and self.offloading is not None:
-                tiers, least = self.offloading.tiers(), scheduler.offload.min_load_tokens
-                return TieredEngine(setup, tiers, least, self._load)
-            if scheduler.prefill_policy != "stall_free":
-                return StallingEngine(setup)
-            if scheduler.step_target_s is not None:
-                return TargetedEngine(setup)
-            kind = PreemptiveEngine if scheduler.throws_out else ContinuousEngine
-            return kind(setup)
-
-        reuses_prefixes = isinstance(scheduler, Continuous) and scheduler.enable_prefix_caching
-        self._group: Group[Any] = Group(
-            clock, pool, router, streams.stream("router"), engine, reuses_prefixes
-        )
-
-    @property
-    def groups(self) -> tuple[Group[Any], ...]:
-        """The groups of replicas, in the order of their global indices."""
-        return (self._group,)
-
-    def _route(self, request: Request) -> None:
-        enter = self._enter
-        request.replica = enter(self._group, request)
-
-    def _abort(self, request: Request) -> None:
-        self._group.abort(request, request.replica)
-
-    def _load(self, request: Request, landed_s: float) -> None:
-        """Let the KV of a request land on its replica at a time."""
-        self._clock.call_at(landed_s, partial(self._land, request))
-
-    def _land(self, request: Request) -> None:
-        replica = self._group.replica(request.replica)
-        replica.wake_by(replica.engine.land(request, self._clock.now))
-
-    def _finished(self, request: Request) -> None:
-        self._group.left(request.replica)
-        self._leave(request, COMPLETED)

@@ -15,7 +15,6 @@ from servesim.cluster.transfer import Links
 from servesim.engine.clock import EARLY_S, Clock
 from servesim.engine.disaggregated import DecodeEngine, PrefillEngine
 from servesim.engine.log import COMPLETED, Log
-from servesim.engine.setup import Setup
 from servesim.streams import Streams
 from servesim.workload.request import Request
 
@@ -47,18 +46,14 @@ class DisaggregatedCluster(Cluster):
         self._kv_bytes_per_token = prefill.kv_bytes_per_token
         draws = scheduler.draws(streams)
 
-        def setup(index: int, pool: Deployment, finished: Callable[[Request], None]) -> Setup:
-            swap = self._swap_space(scheduler, pool)
-            drawn = draws if pool is decode else None
-            common = pool.step_time, pool.kv_blocks, log, finished, drawn, swap, shares_prefixes
-            return Setup(index, scheduler, *common)
-
         def prefill_engine(index: int) -> PrefillEngine:
-            basics = setup(index, prefill, self._finished_at_prefill)
-            return PrefillEngine(basics, scheduler.first_token, self._hand_over)
+            told = self._finished_at_prefill
+            setup = self._setup(index, scheduler, prefill, told, None, shares_prefixes)
+            return PrefillEngine(setup, scheduler.first_token, self._hand_over)
 
         def decode_engine(index: int) -> DecodeEngine:
-            return DecodeEngine(setup(index, decode, self._finished), self._transfer)
+            setup = self._setup(index, scheduler, decode, self._finished, draws, shares_prefixes)
+            return DecodeEngine(setup, self._transfer)
 
         caches = scheduler.enable_prefix_caching
         self._prefill = Group(clock, prefill, router, streams.stream("router"), prefill_engine, caches)

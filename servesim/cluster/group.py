@@ -57,7 +57,7 @@ class Group(Generic[E]):
 
     def _count(self, request: Request) -> int:
         """Let the router pick a replica, and count the request there."""
-        pick = self._pick
+        pick = self._pick  # fetched before it is called (see the clock)
         index = pick(request)
         if type(index) is not int:
             index = self._whole(index)

@@ -100,7 +100,9 @@ class Clock(Environment):
                 return happened
             self.now = time_s
             if isinstance(event, Alarm):
-                ring = event.ring  # fetched before it is called: that is how calls of kept functions are fast
+                # A function that an attribute keeps is fetched before it is called: CPython 3.11 does the two
+                # more quickly one after the other than as one.
+                ring = event.ring
                 ring()
             else:
                 _happen(event)

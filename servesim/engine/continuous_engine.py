@@ -226,5 +226,5 @@ class ContinuousEngine(Scheduling):
         del self.running[request]
         request.finished_s = now
         request.generated = request.output_tokens
-        tell = self._finished
+        tell = self._finished  # fetched before it is called (see the clock)
         tell(request)

@@ -62,7 +62,7 @@ class Leftovers:
         return blocks
 
     def forget(self, request: Request, free_blocks: int) -> None:
-        """Let nobody find what a request would have asked for that will not come back."""
+        """Keep nothing of a request that waits: it will not come back."""
         if request in self._kept:
             end, length = self._kept.pop(request)
             self._evicted += length - self._left(end, length, free_blocks)
@@ -74,4 +74,5 @@ class Leftovers:
         )
 
     def _left(self, end: int, length: int, free_blocks: int) -> int:
+        """Return how many blocks of a stretch lie behind the head of the tape."""
         return max(min(end - self.given + free_blocks, length), 0)

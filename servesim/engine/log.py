@@ -83,10 +83,12 @@ NO_REASON, PROMPT_TOO_LONG, QUEUE_FULL, OVER_SLO = range(len(REASONS))
 
 #: A row as bytes. Packing whole rows costs half as much as extending the buffers number by number.
 pack_step = Struct(f"{len(STEP_FIELDS)}d").pack
-_pack_request = Struct(f"{len(REQUEST_FIELDS) - 8}d").pack
-_pack_reuse = Struct("8d").pack
-_NOTHING_REUSED = _pack_reuse(0, 0, 0, *ANYWHERE[:5])
 pack_gap = Struct(f"{len(GAP_FIELDS)}d").pack
+_FIRST_OF_REUSE = REQUEST_FIELDS.index("cached_tokens")
+_pack_request = Struct(f"{_FIRST_OF_REUSE}d").pack
+_pack_reuse = Struct(f"{len(REQUEST_FIELDS) - _FIRST_OF_REUSE}d").pack
+#: The last columns of a request that nobody may have left anything for, itself included.
+_NOTHING_REUSED = _pack_reuse(0, 0, 0, *ANYWHERE[:5])
 
 
 class Log(Protocol):

@@ -94,6 +94,7 @@ class PrefixCache:
         return found, idle
 
     def _may_find(self, request: Request) -> bool:
+        """Say whether a request shares KV with others, or has left some here that was its own."""
         if request in self._spans or self.on_loss is not None:
             return True
         origin = request.origin
@@ -196,11 +197,12 @@ class PrefixCache:
         return freed
 
     def forget(self, request: Request, free_blocks: int) -> None:
-        """Let nobody find what only a request would have asked for that will not come back."""
+        """Keep nothing that only this request would have asked for: it will not come back."""
         self.evict(free_blocks)
         self._forget_own(request)
 
     def _forget_own(self, request: Request) -> None:
+        """Let nobody find what only a request would have asked for."""
         if self.on_rewrite is not None:
             self.on_rewrite(request, 0)
         if request in self._spans:
@@ -244,6 +246,7 @@ class PrefixCache:
             idle.popleft()
 
     def _drop_if_empty(self, stretch: Stretch) -> None:
+        """Take a stretch that stands for no blocks any more out of the queue."""
         if not stretch.blank and stretch.low == stretch.high:
             del self._queue[stretch]
 

@@ -37,7 +37,7 @@ class Scheduling:
         self.waiting, self.running, self.decodes = scheduler.queue_order.start(scheduler.block_size)
         self._tenants = self.waiting if isinstance(self.waiting, FairQueue) else None
         self._queries = scheduler.queries
-        #: tokens of a step's budget that each decode has
+        #: tokens of a step's budget that each decode takes
         self._each_takes = scheduler.queries
         if setup.draws is not None and scheduler.speculation is not None:
             self.decodes = SpeculativeDecodes(scheduler.block_size, setup.draws, scheduler.speculation.slots)
@@ -103,6 +103,7 @@ class Scheduling:
         self._admit_from(self.waiting, now)
 
     def _admit_from(self, queue: Queue, now: float) -> None:
+        """Admit requests of one queue, from its head on, beside the decodes and the chunks of the step."""
         running, kv = self.running, self.kv
         budget = self.token_budget - self.decodes.count * self._each_takes
         for _, tokens in self._chunks:
