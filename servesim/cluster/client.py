@@ -213,7 +213,7 @@ class ClosedLoop(Listener):
     def remaining(self) -> int:
         """Count the requests that have not been sent.
 
-        None where a duration ends the sending, or where nobody said how many: who would have been answered by
+        0 where a duration ends the sending, or where nobody said how many: who would have been answered by
         when is not known.
         """
         return sum(1 for _ in self._requests) if self._counted else 0

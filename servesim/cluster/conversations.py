@@ -9,6 +9,7 @@ from functools import partial
 from itertools import repeat
 from math import inf, nan
 
+from servesim.cluster.client import PAUSE_REQUESTS
 from servesim.cluster.listener import Listener, Server
 from servesim.engine.clock import ARRIVAL, EARLY_S, Alarm, Clock
 from servesim.streams import Streams
@@ -16,9 +17,6 @@ from servesim.workload.recorded import RecordedSession, RecordedSessions
 from servesim.workload.request import Request
 from servesim.workload.session import Session
 from servesim.workload.sessions import Sessions
-
-#: Requests between two pauses.
-PAUSE_REQUESTS = 1024
 
 
 @dataclass
@@ -139,6 +137,7 @@ class Conversations(Listener):
         return True
 
     def _may_send(self, sent_s: float) -> bool:
+        """Say whether anything may be sent at a time: neither the number nor the duration is over."""
         return self._sent < self._most and sent_s < self._until_s
 
     def _ask(self, talk: Talk, sent_s: float, prompt: int) -> None:
@@ -155,6 +154,7 @@ class Conversations(Listener):
         self._send(request, sent_s)
 
     def _answered(self, request: Request) -> None:
+        """Let the next turn follow an answer, or end the session."""
         talk, ends, now = self._asking.pop(request), self.ends, self._clock.now
         session, turn, talk.answered_s = talk.session, talk.sent, now
         if request.generated < request.output_tokens:
@@ -196,7 +196,7 @@ class Conversations(Listener):
         """Count the requests that are yet to be sent, of as many as were asked for.
 
         Where the number of sessions ends the sending, those of sessions that have not ended, as far as there
-        is room for their prompts. None where a duration ends it, or where nobody said how many.
+        is room for their prompts. 0 where a duration ends it, or where nobody said how many.
         """
         left, workload = self._most - self._sent, self._workload
         if not workload.counted or not left:

@@ -44,7 +44,7 @@ class TargetedEngine(ContinuousEngine):
         return self._lasts_s([(tokens, 0)]), tokens
 
     def _admissible(self, queue: Queue, request: Request) -> bool:
-        """Say whether the newest of a queue might be admitted before a decode ends: surely not, if not."""
+        """Say whether the newest of a queue might be admitted before a decode ends; without a yes it is not."""
         if self.partial is not None:
             return False
         if self._tenants is not None or queue[0] is not request or self._has_time(self._longest_of(request)):
@@ -52,11 +52,15 @@ class TargetedEngine(ContinuousEngine):
         slots = self.max_num_seqs - len(self.running)
         return slots > 0 and self._budget() > 0 and self._may_fit(request, ())
 
+    # ---- planning ---------------------------------------------------------------------------------
+
     def _serve_running(self, now: float) -> int:
+        """Serve who runs as any engine does, in a step that has time for anything yet."""
         self._full, self._longest = False, None
         return super()._serve_running(now)
 
     def _schedule_next(self, request: Request) -> bool:
+        """Schedule as much of a partly computed prompt as the step has time for, perhaps nothing."""
         missing = request.missing_tokens()
         tokens = self._room(min(missing, self._budget()), request.computed, ())
         self._full = tokens < missing
@@ -68,27 +72,44 @@ class TargetedEngine(ContinuousEngine):
         return scheduled
 
     def _admit_from(self, queue: Queue, now: float) -> None:
+        """Admit one request after the other, each under the budget that the step has time for."""
         taken = self.decodes.count + sum(tokens for _, tokens in self._chunks)
         while queue and not self._full and len(self.running) < self.max_num_seqs and taken < self._most:
             request, length = queue[0], len(queue)
             wanted, cached = self._sought(request, self._most - taken)
-            tokens = self._room(wanted, cached, self._cut())
+            tokens = self._room(wanted, cached, self._so_far())
             if tokens:
                 self.token_budget = taken + tokens
                 super()._admit_from(queue, now)
                 self.token_budget = self._most
             if len(queue) == length:
-                if self._may_fit(request, self._cut()):
+                if self._may_fit(request, self._so_far()):
                     self._longest = self._longest_of(request)
                 return
             taken += tokens
             self._full = self.partial is not None
 
     def _plan_leap(self, now: float) -> float:
+        """Plan decode steps up to the next event, or a single one where a prompt may come in behind it."""
         end_s = super()._plan_leap(now)
-        # with time for all of it throughout it waits for blocks, and these do not come free
+        # A prompt with time for all of it throughout waits for blocks, and these do not come free.
         waits = self._longest is None or self._has_time(self._longest)
         return end_s if waits else self._leap.cut(now) or end_s
+
+    # ---- settling ---------------------------------------------------------------------------------
+
+    def _chunk_of(self, request: Request) -> int | None:
+        """Return how many tokens of a running request the step prefills: 0 of a prompt that had no time."""
+        tokens = super()._chunk_of(request)
+        return 0 if tokens is None and request is self.partial else tokens
+
+    def _let_go(self, request: Request) -> None:
+        """Free the blocks of a request that was given up; one that had no time has an empty chunk for it."""
+        if request is self.partial and not self._chunk_of(request):
+            self._chunks.append((request, 0))
+        super()._let_go(request)
+
+    # ---- time -------------------------------------------------------------------------------------
 
     def _has_time(self, chunk: tuple[int, int]) -> bool:
         """Say whether a chunk has time beside the decodes up to the end of the leap under way."""
@@ -105,15 +126,6 @@ class TargetedEngine(ContinuousEngine):
         _, cached = self._sought(request, self._most)
         return min(request.input_tokens + request.generated, self._most), cached
 
-    def _chunk_of(self, request: Request) -> int | None:
-        tokens = super()._chunk_of(request)
-        return 0 if tokens is None and request is self.partial else tokens
-
-    def _let_go(self, request: Request) -> None:
-        if request is self.partial and not self._chunk_of(request):
-            self._chunks.append((request, 0))
-        super()._let_go(request)
-
     def _sought(self, request: Request, most: int) -> tuple[int, int]:
         """Return the tokens of a waiting prompt to be computed, at most ``most``, and those that it finds."""
         found = request.may_be_cached and self.kv.find(request)
@@ -122,7 +134,7 @@ class TargetedEngine(ContinuousEngine):
             request.computed = request.blocks = 0
         return wanted, cached
 
-    def _cut(self) -> Chunks:
+    def _so_far(self) -> Chunks:
         """Return the chunks of the step so far."""
         return [(tokens, request.computed) for request, tokens in self._chunks]
 
@@ -139,4 +151,5 @@ class TargetedEngine(ContinuousEngine):
         return low if low or chunks or self.decodes.count else 1
 
     def _lasts_s(self, chunks: Chunks) -> float:
+        """Return how long a step of the decodes and of these chunks takes (seconds)."""
         return self.step_time.mixed(self.decodes.count, self.decodes.context(), chunks)
