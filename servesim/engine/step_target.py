@@ -44,7 +44,10 @@ class TargetedEngine(ContinuousEngine):
         return self._lasts_s([(tokens, 0)]), tokens
 
     def _admissible(self, queue: Queue, request: Request) -> bool:
-        """Say whether the newest of a queue might be admitted before a decode ends; without a yes it is not."""
+        """Say whether the newest of a queue might be admitted before a decode ends.
+
+        It may not be, after all; but where this says no, it surely is not.
+        """
         if self.partial is not None:
             return False
         if self._tenants is not None or queue[0] is not request or self._has_time(self._longest_of(request)):
