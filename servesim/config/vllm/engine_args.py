@@ -190,13 +190,10 @@ class EngineArgs:
         return isinstance(scheduler, Mapping) and _CACHING in scheduler
 
     def _on_caching(self) -> Iterator[str]:
-        """Yield what prefix caching comes to here, where the flags speak of it."""
+        """Yield that prefix caching is nothing to the scheduler, where the flags speak of it."""
         flag = self._flags.get(_CACHING)
         if flag is not None and not self._caches:
             yield f"{flag.typed}: without effect, as static batching caches no prefixes"
-        elif flag is not None and flag.value is True:
-            shared = "prefixes that requests share are not modelled"
-            yield f"{flag.typed}: of a request's own blocks after a preemption; {shared}"
 
     def _left_open(self) -> Iterator[str]:
         """Yield what vLLM would choose in another way, where neither flags nor keys say it."""
