@@ -134,7 +134,7 @@ class Scenario:
         if isinstance(self.workload, Synthetic):
             yield from self.client.misfits(self.workload.concurrency)
         if self.conversations is not None:
-            yield from self.client.misfits_of_sessions()
+            yield from self.client.misfits_of_sessions(isinstance(self.workload, Trace))
 
     def admission_problems(self) -> Iterator[Problem]:
         """Yield the limit that admission control goes by, where there is none."""

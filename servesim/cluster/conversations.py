@@ -13,6 +13,7 @@ from servesim.cluster.client import PAUSE_REQUESTS
 from servesim.cluster.listener import Listener, Server
 from servesim.engine.clock import ARRIVAL, EARLY_S, Alarm, Clock
 from servesim.streams import Streams
+from servesim.workload.batch import MOST_REQUESTS
 from servesim.workload.recorded import RecordedSession, RecordedSessions
 from servesim.workload.request import Request
 from servesim.workload.session import Session
@@ -98,8 +99,9 @@ class Conversations(Listener):
         self._until_s = inf if workload.duration_s is None else workload.duration_s
         self._context = inf if workload.max_context_tokens is None else workload.max_context_tokens
         self._longest = min(self._context, max_model_len - 1)
-        # a prompt has a token of each turn at least; one turn more than can be sent tells how a session ends
-        self._sessions = workload.conversations(streams, int(min(self._most, self._longest)) + 1)
+        # one turn more than can be sent tells how a session ends
+        turns = min(self._most, self._longest) if workload.grows else self._most
+        self._sessions = workload.conversations(streams, int(min(turns, MOST_REQUESTS)) + 1)
         self._open: dict[Talk, None] = {}
         self._asking: dict[Request, Talk] = {}
         self._next_s = next(self._starts_s, None)
