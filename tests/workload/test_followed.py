@@ -236,6 +236,19 @@ def test_what_cannot_be_followed_is_refused(
     assert words in str(caught.value)
 
 
+def test_faults_are_told_in_the_order_of_the_file(path: Path) -> None:
+    """Those of sessions among those of lengths and times, and the first ones where there are too many."""
+    bad = [{"timestamp": -1, "delay": -1, "input_length": 1, "output_length": 1}, {"input_length": 0}]
+    path.write_text(lines(*[ROWS[0] | more | {"session_id": "a"} for more in bad * 15]))
+    with pytest.raises(ConfigError) as caught:
+        read(path, "mooncake")
+    told = [problem.path.split(", ")[1:] for problem in caught.value.problems[:-1]]
+    three = [("1", "delay"), ("1", "timestamp"), ("2", "input_length")]
+    assert told[:3] == [[f"line {line}", key] for line, key in three]
+    assert [place for place, *_ in told] == [f"line {2 * n + k}" for n in range(7) for k in (1, 1, 2)][:20]
+    assert str(caught.value.problems[-1]).endswith("25 more values are wrong")
+
+
 def test_settings_that_the_file_has_nothing_for_are_refused(path: Path, tmp_path: Path) -> None:
     (tmp_path / "t").write_text(lines({"timestamp": 0, "input_length": 1, "output_length": 1}))
     for trace, words in (
