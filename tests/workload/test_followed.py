@@ -14,6 +14,7 @@ from servesim.check import ConfigError, check
 from servesim.engine.continuous import Continuous
 from servesim.streams import Streams
 from servesim.workload.batch import Batch
+from servesim.workload.client import Client
 from servesim.workload.formats import read
 from servesim.workload.recorded import RecordedSessions
 from servesim.workload.trace import Trace
@@ -138,6 +139,8 @@ def test_whole_prompts_that_do_not_grow_are_all_sent(tmp_path: Path) -> None:
     run = replayed(Trace(str(tmp_path / "t"), turn_inputs="whole"), service)
     assert len(run.requests) == run.client.ends.requests_meant == 50
     assert run.client.ends.completed == 1
+    one = Trace(str(tmp_path / "t")).notes.lines()
+    assert "1 session: later turns wait for answers (workload.follow_turns)" in one
 
 
 @pytest.mark.parametrize(
@@ -257,6 +260,12 @@ def test_settings_that_the_file_has_nothing_for_are_refused(path: Path, tmp_path
     ):
         with pytest.raises(ConfigError, match=words):
             check(trace)
+
+
+@pytest.mark.parametrize("of_a_trace", [True, False])
+def test_a_limit_of_concurrency_goes_with_rows_that_follow_none(of_a_trace: bool) -> None:
+    (problem,) = Client(max_concurrency=1).misfits_of_sessions(of_a_trace)
+    assert ("workload.follow_turns=false" in problem.message) is of_a_trace
 
 
 def test_keys_that_nothing_is_made_of_are_told(path: Path) -> None:
