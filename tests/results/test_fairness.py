@@ -7,7 +7,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from servesim.engine.log import DROPPED, PROMPT_TOO_LONG, REQUEST_FIELDS
+from servesim.engine.log import DROPPED, PROMPT_TOO_LONG, REQUEST_FIELDS, TIMED_OUT
 from servesim.results.classes import classes
 from servesim.results.fairness import fairness, jain_index
 from servesim.results.service import Service
@@ -44,7 +44,7 @@ TWO = [
 
 def test_what_is_compared_is_what_they_got_while_all_waited() -> None:
     """Both wait from 1 s to 3 s: A streams 2 tokens a second, and its second prompt is scheduled at 3 s."""
-    found = fairness(records(TWO), RUN, {"a": {"weight": 1.0}, "b": {"weight": 2.0}})
+    found = fairness(records(TWO), RUN, Slo(), {"a": {"weight": 1.0}, "b": {"weight": 2.0}})
     assert found is not None
     assert (found["backlogged_s"], found["number"]) == (2.0, 2)
     assert found["jain_index"] == 0.5
@@ -58,7 +58,7 @@ def test_what_is_compared_is_what_they_got_while_all_waited() -> None:
 
 def test_where_all_hardly_ever_wait_there_is_no_index() -> None:
     apart = [*TWO[:1], request(6.0, 7.0, 8.0, request_id=1, input_tokens=12, output_tokens=8, tenant=1)]
-    found = fairness(records(apart), RUN, {})
+    found = fairness(records(apart), RUN, Slo(), {})
     assert found is not None
     assert found["backlogged_s"] == 0.0
     assert np.isnan(found["jain_index"])
@@ -68,12 +68,14 @@ def test_where_all_hardly_ever_wait_there_is_no_index() -> None:
 def test_only_who_waits_at_the_same_replica_is_compared() -> None:
     """Each replica divides what it serves itself, so twice the same replica is as even as one of them."""
     everywhere = [row for replica in (0, 1) for row in _on(replica)]
-    one, both = (fairness(records(rows, pools=[pool(replicas=2)]), RUN, {}) for rows in (_on(1), everywhere))
+    one, both = (
+        fairness(records(rows, pools=[pool(replicas=2)]), RUN, Slo(), {}) for rows in (_on(1), everywhere)
+    )
     assert one is not None
     assert both is not None
     assert (one["backlogged_s"], both["backlogged_s"]) == (2.0, 4.0)
     assert both["jain_index"] == one["jain_index"]
-    apart = fairness(records([*_on(0)[:2], _on(1)[2]], pools=[pool(replicas=2)]), RUN, {})
+    apart = fairness(records([*_on(0)[:2], _on(1)[2]], pools=[pool(replicas=2)]), RUN, Slo(), {})
     assert apart is not None
     assert apart["backlogged_s"] == 0.0
 
@@ -112,3 +114,20 @@ def test_one_tenant_of_one_class_is_told_nothing() -> None:
     both = summary(records([*TWO, request(1.0, 2.0, 3.0, request_id=3, priority=1)]))
     assert both["fairness"]["jain_index"] == pytest.approx(0.5)
     assert list(both["classes"]) == ["0", "1"]
+
+
+def test_the_mean_of_all_is_that_of_the_groups_each_weighed_by_its_number() -> None:
+    """Under overload, too: whoever hangs up after a first token is in neither."""
+    lost = request(0.0, 9.0, request_id=3, tenant=1, priority=1, status=TIMED_OUT)
+    refused = waiting(0.0, request_id=4, status=DROPPED, reason=PROMPT_TOO_LONG, tenant=1, queue_s=nan)
+    told = summary(records([*TWO, lost, refused, request(1.0, 2.0, 3.0, request_id=5, priority=1)]))
+    whole = told["latency"]["ttft_s"]
+    assert whole["n"] == 4
+    for groups in (told["fairness"]["tenants"].values(), told["classes"].values()):
+        assert sum(group["completed"] for group in groups) == whole["n"]
+        total_s = sum(group["completed"] * group["ttft_s"]["mean"] for group in groups)
+        assert total_s / whole["n"] == pytest.approx(whole["mean"])
+    ends = ("requests", "completed", "dropped", "timed_out")
+    other = told["fairness"]["tenants"]["1"]
+    assert [other[end] for end in ends] == [3, 1, 1, 1]
+    assert other["attainment"] == 0.0
