@@ -26,9 +26,16 @@ LEAST_BACKLOG = 0.01
 
 
 def fairness(
-    records: Records, run: Window, slo: Slo, tenants: Mapping[str, Mapping[str, Any]]
+    records: Records,
+    run: Window,
+    sent: NDArray[np.bool_],
+    slo: Slo,
+    tenants: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any] | None:
-    """Return what each tenant was served in the whole run, and how even that was; None: there is one tenant.
+    """Return what became of each tenant's requests, what they were served, and how even that was.
+
+    None where there is one tenant. Requests are those ``sent`` in the window of the summary; service is that
+    of the whole run.
 
     Jain's index of n services x, each over the tenant's weight, is (sum x)^2 / (n sum x^2): 1 where all are
     equal, 1/n where one gets everything (Jain, Chiu and Hawe, "A quantitative measure of fairness", 1984). It
@@ -40,6 +47,7 @@ def fairness(
     Args:
         records: the closed records.
         run: the whole run.
+        sent: the requests that the summary speaks of.
         slo: what makes a request good.
         tenants: the tenants of the workload by name, as far as they have names.
     """
@@ -64,7 +72,7 @@ def fairness(
         "tenants": {
             names[tenant]: {
                 "weight": weights[tenant],
-                **outcomes.of(place == tenant),
+                **outcomes.of(sent & (place == tenant)),
                 "service_per_s": ratio(whole[tenant], run.length_s),
                 "backlogged_service_per_s": had[tenant] / backlog_s if compared else nan,
             }

@@ -135,7 +135,7 @@ def _by_whom(
 ) -> dict[str, Any]:
     """Return the sections that tell tenants and classes apart, where there are several."""
     named = scenario.get("workload", {}).get("tenants") or {}
-    found = {"fairness": fairness(records, whole, slo, named), "classes": classes(records, slo, sent)}
+    found = {"fairness": fairness(records, whole, sent, slo, named), "classes": classes(records, slo, sent)}
     return {name: section for name, section in found.items() if section is not None}
 
 

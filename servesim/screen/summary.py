@@ -166,8 +166,8 @@ def _per_user(interactivity: Mapping[str, Any]) -> str:
 
 def _tenants(fairness: Mapping[str, Any], whole_run: str) -> RenderableType:
     """Show what became of each tenant's requests, what they were served, and how even that was."""
-    tables = Snug(*tenant_rows(fairness)), Text(), Snug(*service_rows(fairness))
-    return Group(*tables, Text(whole_run + evenness(fairness)))
+    tables = Snug(*tenant_rows(fairness)), Text(whole_run), Snug(*service_rows(fairness))
+    return Group(*tables, Text(evenness(fairness)))
 
 
 def _cost(summary: Mapping[str, Any]) -> str:

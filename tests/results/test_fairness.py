@@ -16,6 +16,7 @@ from servesim.results.window import Window
 from tests.results.made import pool, records, request, summary, waiting
 
 RUN = Window(0.0, 10.0)
+EVERY = np.True_
 
 
 def test_the_index_is_1_where_all_get_the_same_and_1_in_n_where_one_gets_all() -> None:
@@ -44,7 +45,7 @@ TWO = [
 
 def test_what_is_compared_is_what_they_got_while_all_waited() -> None:
     """Both wait from 1 s to 3 s: A streams 2 tokens a second, and its second prompt is scheduled at 3 s."""
-    found = fairness(records(TWO), RUN, Slo(), {"a": {"weight": 1.0}, "b": {"weight": 2.0}})
+    found = fairness(records(TWO), RUN, EVERY, Slo(), {"a": {"weight": 1.0}, "b": {"weight": 2.0}})
     assert found is not None
     assert (found["backlogged_s"], found["number"]) == (2.0, 2)
     assert found["jain_index"] == 0.5
@@ -56,9 +57,20 @@ def test_what_is_compared_is_what_they_got_while_all_waited() -> None:
     assert b["ttft_s"] == {"mean": 5.0, "p50": 5.0, "p99": 5.0}
 
 
+def test_outcomes_are_of_those_that_the_summary_speaks_of_and_service_of_all() -> None:
+    whole, part = (
+        fairness(records(TWO), RUN, np.array(sent), Slo(), {}) for sent in ([True] * 3, [False, True, True])
+    )
+    assert whole is not None
+    assert part is not None
+    assert [part["tenants"][name]["requests"] for name in "01"] == [1, 1]
+    for name in "01":
+        assert part["tenants"][name]["service_per_s"] == whole["tenants"][name]["service_per_s"]
+
+
 def test_where_all_hardly_ever_wait_there_is_no_index() -> None:
     apart = [*TWO[:1], request(6.0, 7.0, 8.0, request_id=1, input_tokens=12, output_tokens=8, tenant=1)]
-    found = fairness(records(apart), RUN, Slo(), {})
+    found = fairness(records(apart), RUN, EVERY, Slo(), {})
     assert found is not None
     assert found["backlogged_s"] == 0.0
     assert np.isnan(found["jain_index"])
@@ -69,13 +81,14 @@ def test_only_who_waits_at_the_same_replica_is_compared() -> None:
     """Each replica divides what it serves itself, so twice the same replica is as even as one of them."""
     everywhere = [row for replica in (0, 1) for row in _on(replica)]
     one, both = (
-        fairness(records(rows, pools=[pool(replicas=2)]), RUN, Slo(), {}) for rows in (_on(1), everywhere)
+        fairness(records(rows, pools=[pool(replicas=2)]), RUN, EVERY, Slo(), {})
+        for rows in (_on(1), everywhere)
     )
     assert one is not None
     assert both is not None
     assert (one["backlogged_s"], both["backlogged_s"]) == (2.0, 4.0)
     assert both["jain_index"] == one["jain_index"]
-    apart = fairness(records([*_on(0)[:2], _on(1)[2]], pools=[pool(replicas=2)]), RUN, Slo(), {})
+    apart = fairness(records([*_on(0)[:2], _on(1)[2]], pools=[pool(replicas=2)]), RUN, EVERY, Slo(), {})
     assert apart is not None
     assert apart["backlogged_s"] == 0.0
 

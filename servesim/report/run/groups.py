@@ -15,7 +15,7 @@ def groups(summary: Mapping[str, Any]) -> Iterator[Table]:
     if section := summary.get("fairness"):
         meaning = "Latencies of those that completed. Good: within all limits, of those sent."
         yield Table("Tenants", *tenant_rows(section), meaning)
-        yield Table("Service of tenants", *service_rows(section), f"{evenness(section)}.")
+        yield Table("Service of tenants", *service_rows(section), f"Whole run: {evenness(section)}.")
     if section := summary.get("classes"):
         meaning = "By priority: of two, the smaller is the better. Latencies of those that completed. "
         meaning += "Good: within all limits, of those sent."

@@ -98,7 +98,8 @@ def _latencies(run: Run, completed: pd.DataFrame) -> Section:
                 f"{latency.BINS} equal stretches of time, where they have {latency.FEWEST} requests or more.",
             )
         )
-    return Section("Latency", charts)
+    whole = " of the whole run" if run.summary["scenario"]["steady"] else ""
+    return Section("Latency", charts, f"Of completed requests{whole}.")
 
 
 def _divided(run: Run, completed: pd.DataFrame) -> Iterator[Section]:

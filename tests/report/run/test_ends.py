@@ -128,7 +128,7 @@ def test_what_only_some_runs_have_is_on_their_pages() -> None:
     assert "E2E from due" in [row[0] for row in tables["Latency in milliseconds"].rows]
     assert tables["Tenants"].rows[0][0] == "x"
     assert tables["Tenants"].rows[0][1:5] == ["30", "20", "10", "50.0%"]
-    assert tables["Service of tenants"].caption == f"{evenness(run.summary['fairness'])}."
+    assert tables["Service of tenants"].caption == f"Whole run: {evenness(run.summary['fairness'])}."
     assert tables["Classes"].rows[0][:2] == ["0", "12"]
     assert [row[4] for row in tables["Turns of sessions"].rows] == ["321", "321"]
     plain = {part.title for part in run_page(made("continuous")).sections[0].parts if isinstance(part, Table)}
