@@ -88,7 +88,7 @@ def divided_figure(values: Mapping[str, pd.Series], latency: Latency, limit_s: f
     pooled = pd.concat([*values.values()])
     figure = blank(
         x=latency.axis,
-        y="Share of requests",
+        y="Share of completed requests",
         xaxis=latency.scale_of(pooled, limit_s),
         yaxis={"tickformat": ".0%", "range": [0, 1.02]},
         showlegend=True,
