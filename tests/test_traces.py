@@ -84,7 +84,7 @@ def test_every_format_is_described_and_drawn(
     assert main(["trace", str(path), "--out", str(tmp_path / "page.html")]) == 0
     said = told(capsys)
     assert f"read as {SAMPLES[name].format}" in said
-    assert ("Prefixes" in said) == (SAMPLES[name].ids is not None)
+    assert ("Prefixes" in said) == (SAMPLES[name].ids is not None or name == "mooncake_with_sessions")
     assert ("no times in the file" in said) == (SAMPLES[name].times_s is None)
     for column in SAMPLES[name].unread:
         assert column in said
@@ -282,6 +282,24 @@ def test_sessions_are_in_a_window_as_a_whole_and_keep_their_turns(
     assert main([*cut, "--to", "vllm_timed", "--out", str(out)]) == 0
     assert "written with all that was said before, 6,840 tokens more" in told(capsys)
     assert read(out).input_tokens.tolist() == [1100, 1100, 2240, 2240, 3380, 3380]
+
+
+def test_sessions_are_described_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [row for row in TURNS["new"] if row.get("timestamp", 0) < 9000]
+    (tmp_path / "trace.jsonl").write_text(lines(*rows))
+    assert main(["trace", str(tmp_path / "trace.jsonl"), "--out", str(tmp_path / "page.html")]) == 0
+    said = told(capsys)
+    assert "Sessions 4 of 2 turns on average (2 to 2); a later one is sent 2 s on average after" in said
+    assert "3 s at 1 sessions/s" in said
+    assert "later turns come when answers do" in said
+    assert "1,670 tokens in (1,100 of them new) and 40 out on average" in said
+    assert "new of them 1,100" in said
+    assert "34.1% of the prompts' tokens were said before in their session" in said
+    assert "out of order" not in said
+    page = (tmp_path / "page.html").read_text()
+    assert "Sessions: 4 of 2 turns" in page
+    assert "Gaps between sessions" in page
+    assert "Tokens in over time" not in page
 
 
 def test_requests_past_the_horizon_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
