@@ -25,7 +25,8 @@ class Ends:
 
     ``durations_s`` and ``requests`` are of the first two, where anything was sent: seconds from the first
     sending to the end of the last answer, and the number of requests. ``open_s`` are seconds up to the last
-    answer of those that had more to say when the sending ended, or the run. ``requests_meant`` is what a
+    answer of those that had more to say when the sending ended, or the run. ``turns_given_up`` are turns of
+    the failed ones for which there was room, and that were not sent. ``requests_meant`` is what a
     session that nothing ends early sends on average, and ``last_begun_s`` when the last of a limited number
     began; otherwise infinite.
     """
@@ -36,6 +37,7 @@ class Ends:
     completed: int = 0
     context_full: int = 0
     failed: int = 0
+    turns_given_up: int = 0
     durations_s: array[float] = field(default_factory=lambda: array("d"))
     requests: array[int] = field(default_factory=lambda: array("q"))
     open_s: array[float] = field(default_factory=lambda: array("d"))
@@ -159,6 +161,7 @@ class Conversations(Listener):
         session, turn, talk.answered_s = talk.session, talk.sent, now
         if request.generated < request.output_tokens:
             ends.failed += 1
+            ends.turns_given_up += max(self._turns(session) - turn, 0)
         elif turn == session.turns:
             ends.completed += 1
             self._note(talk, now)

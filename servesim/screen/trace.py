@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from servesim.screen.console import print_lines
-from servesim.screen.figures import counted, number, percent
+from servesim.screen.figures import counted, number, rounded_percent
 from servesim.workload.batch import FloatArray
 from servesim.workload.description import SHARES, Description, Lengths, Talks
 from servesim.workload.notes import YEAR_S
@@ -101,13 +101,13 @@ def _shares(description: Description) -> Iterator[str]:
     told = description.inputs.total
     if talks is not None and talks.new_inputs is not None:
         said = told - talks.new_inputs.total
-        yield f"{percent(said / told)} of the prompts' tokens were said before in their session"
+        yield f"{rounded_percent(said / told)} of the prompts' tokens were said before in their session"
         told = talks.new_inputs.total
     if reuse is not None:
         new = "new " if told != description.inputs.total else ""
         blocks = f"{counted(int(reuse.blocks.sum()), 'block')} of {reuse.block_tokens} tokens"
-        tokens = percent(float(reuse.tokens.sum() / told))
-        found = f"{percent(reuse.share)} of {blocks} were in an earlier prompt"
+        tokens = rounded_percent(float(reuse.tokens.sum() / told))
+        found = f"{rounded_percent(reuse.share)} of {blocks} were in an earlier prompt"
         yield f"{found} ({tokens} of the prompts' {new}tokens): what an endless cache would find"
 
 
