@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from math import inf, isnan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,11 +22,7 @@ from servesim.workload.description import Description
 from servesim.workload.formats import Options, Recording, read
 from servesim.workload.formats.options import TimedTrace
 from servesim.workload.formats.recognition import FORMATS
-from servesim.workload.formats.turns import blocks_of_turns
 from servesim.workload.formats.writers import WRITERS, write
-
-#: Tokens of the blocks of a run's prompts, where the format to be written asks for no others.
-_BLOCK_TOKENS = 16
 
 _HELP = """\
 servesim trace FILE [options]: what a trace is like, or the same trace in another format.
@@ -168,7 +163,10 @@ def _place(path: str, file: Path) -> str:
 
 
 def _windowed(recording: Recording, options: argparse.Namespace) -> Recording:
-    """Return the requests from ``--start`` up to ``--end``, in seconds after the earliest."""
+    """Return the requests from ``--start`` up to ``--end``, in seconds after the earliest.
+
+    Sessions are in or out as a whole, by the time of their first request, as ``workload.start_s`` has it.
+    """
     asked = {f"--{name}": getattr(options, name) for name in ("start", "end")}
     given = {name: value for name, value in asked.items() if value is not None}
     if not given:
@@ -176,7 +174,8 @@ def _windowed(recording: Recording, options: argparse.Namespace) -> Recording:
     if not recording.timed:
         message = "chooses requests by their times, and the file has none"
         raise ConfigError([Problem(name, value, message) for name, value in given.items()])
-    elapsed_s = (recording.time_ns - recording.time_ns.min()) / 1e9
+    begun_ns = recording.begun_ns
+    elapsed_s = (begun_ns - begun_ns.min()) / 1e9
     inside = (elapsed_s >= (options.start or 0.0)) & (
         elapsed_s < (inf if options.end is None else options.end)
     )
@@ -202,47 +201,12 @@ def _of_a_run(options: argparse.Namespace) -> int:
     if options.to is None:
         return pictures.timeline(options.path, options.start, options.end, options.out)
     from servesim.report.run.saved import Run
+    from servesim.retold import retold
 
     run = Run.read(options.path)
     if run.requests.empty:
         raise ConfigError([Problem("RUN_FOLDER", str(options.path), "has no request")])
-    sent = run.requests[run.requests.attempt == 0].sort_values("request_id")
-    workload, inputs = run.summary["scenario"]["workload"], sent.input_tokens.to_numpy()
-    blocks = None
-    if workload["kind"] == "sessions":
-        size = WRITERS[options.to].room.block_tokens or _BLOCK_TOKENS
-        common = workload["system_prompt_tokens"] if workload["system_prompts"] == 1 else 0
-        blocks = blocks_of_turns(sent.session.to_numpy(np.int64), inputs, size, common)
-    recording = Recording(
-        time_ns=np.rint(sent.sent_s.to_numpy() * 1e9).astype(np.int64),
-        input_tokens=inputs,
-        output_tokens=sent.output_tokens.to_numpy(),
-        format="native",
-        blocks=blocks,
-        remarks=(*_on_a_run(run.summary["accounting"]), *_on_what_is_shared(run.summary)),
-    )
-    return _convert(_windowed(recording, options), options)
-
-
-def _on_a_run(accounting: Mapping[str, Any]) -> Iterator[str]:
-    """Yield where the requests of a run differ from what its traffic asks for."""
-    if accounting["not_sent"]:
-        yield f"past the horizon, so never sent, and left out: {accounting['not_sent']:,}"
-    if accounting["retries"]:
-        yield f"retries, which are the client's doing, and left out: {accounting['retries']:,}"
-    if accounting["length_capped"]:
-        yield f"outputs cut at max_model_len: {accounting['length_capped']:,}"
-
-
-def _on_what_is_shared(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a trace of the requests of a run does not hold of what they have in common."""
-    workload = summary["scenario"]["workload"]
-    if workload["kind"] == "sessions":
-        yield "sessions: each turn at the time it was sent in this run, not when the answer before has ended"
-        if workload["system_prompts"] > 1 and workload["system_prompt_tokens"]:
-            yield "what sessions share, one of several system prompts, is not kept; what turns share is"
-    elif summary["prefill"]["cached_tokens"]:
-        yield "what prompts share is not kept"
+    return _convert(_windowed(retold(run, options.to), options), options)
 
 
 def _convert(recording: Recording, options: argparse.Namespace) -> int:

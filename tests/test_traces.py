@@ -1,18 +1,25 @@
 """`servesim trace`: what a trace is like, the same in another format, and a run's requests as a trace."""
 
 import json
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from servesim import load, run
 from servesim.cli import main
+from servesim.results.result import Result
+from servesim.scenario import Scenario
+from servesim.workload.description import Description
 from servesim.workload.formats import read
+from servesim.workload.trace import Trace
 from tests.browser import Open
 from tests.report.run.runs import SMALL
 from tests.shared import shared_data
-from tests.workload.formats.samples import SAMPLES, write
+from tests.workload.formats.samples import SAMPLES, lines, write
 
 
 @pytest.fixture
@@ -77,7 +84,7 @@ def test_every_format_is_described_and_drawn(
     assert main(["trace", str(path), "--out", str(tmp_path / "page.html")]) == 0
     said = told(capsys)
     assert f"read as {SAMPLES[name].format}" in said
-    assert ("Prefixes" in said) == (SAMPLES[name].ids is not None)
+    assert ("Prefixes" in said) == (SAMPLES[name].ids is not None or name == "mooncake_with_sessions")
     assert ("no times in the file" in said) == (SAMPLES[name].times_s is None)
     for column in SAMPLES[name].unread:
         assert column in said
@@ -165,6 +172,134 @@ def test_the_sessions_of_a_run_keep_what_their_turns_share(
         ]
     )
     assert "sessions, and so what prompts share, are not read" in told(capsys)
+
+
+#: Sessions of three turns, two seconds apart, of which the prompts are whole or bring what is new; each with
+#: and without blocks, and the same without sessions.
+TURNS = {
+    f"{'whole' if whole else 'new'}{' with blocks' if blocks else ''}": [
+        {
+            "session_id": session,
+            **({"timestamp": 1000 * session} if turn == 0 else {"delay": 2000.5}),
+            **({"timestamp": 1000 * session + 9000} if turn == 2 else {}),
+            "input_length": 1100 + (600 * turn if whole else 0),
+            "output_length": 40,
+            **(
+                {"hash_ids": [0, *(100 * session + 9 * turn * (not whole) + n for n in (1, 2, 3, 4))]}
+                if blocks
+                else {}
+            ),
+        }
+        for session in range(1, 5)
+        for turn in range(3)
+    ]
+    for whole, blocks in ((True, True), (False, False), (False, True))
+}
+TURNS["new with blocks"] = [
+    row if "delay" not in row else row | {"hash_ids": [number + 1000 * n for n in (1, 2, 3)]}
+    for number, row in enumerate(TURNS["new with blocks"], 700)
+]
+TURNS["apart"] = [
+    {name: value for name, value in row.items() if name not in ("session_id", "delay")}
+    | {"timestamp": 900 * number}
+    for number, row in enumerate(TURNS["whole with blocks"])
+]
+
+
+@cache
+def small() -> Scenario:
+    return load(*SMALL)
+
+
+def replayed(path: Path, **settings: Any) -> Result:
+    return run(replace(small(), workload=Trace(str(path), **settings)))
+
+
+@pytest.mark.parametrize("kind", TURNS)
+def test_a_replayed_trace_becomes_one_that_finds_as_much_in_the_cache(kind: str, tmp_path: Path) -> None:
+    """Request by request, on a cache that loses nothing, at a rate and lengths of its own."""
+    (tmp_path / "trace.jsonl").write_text(lines(*TURNS[kind]))
+    before = replayed(tmp_path / "trace.jsonl", rate_scale=0.5, requests=10)
+    before.save(tmp_path / "run")
+    for back in ("one.jsonl", "two.jsonl"):
+        assert main(["trace", str(tmp_path / "run"), "--to", "mooncake", "--out", str(tmp_path / back)]) == 0
+        after = replayed(tmp_path / back)
+        after.save(tmp_path / "run")
+        names = ["session", "turn", "input_tokens", "output_tokens", "cached_tokens"]
+        told = [each.requests.sort_values("request_id")[names] for each in (before, after)]
+        assert told[0].reset_index(drop=True).equals(told[1].reset_index(drop=True))
+        assert told[0].cached_tokens.sum() > 5000
+        ends = [each.requests.sort_values("request_id").ended_s.to_numpy() for each in (before, after)]
+        assert ends[1] == pytest.approx(ends[0], abs=2e-3)  # times are whole milliseconds
+
+
+@pytest.mark.parametrize("kind", ["whole with blocks", "new"])
+def test_turns_of_a_replayed_trace_share_where_there_is_no_room_for_sessions(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "trace.jsonl").write_text(lines(*TURNS[kind]))
+    result = replayed(tmp_path / "trace.jsonl")
+    result.save(tmp_path / "run")
+    out = tmp_path / "t.jsonl"
+    assert main(["trace", str(tmp_path / "run"), "--to", "vllm_timed", "--out", str(out)]) == 0
+    assert "sessions: each turn at the time it was sent in this run" in told(capsys)
+    found = read(out)
+    assert found.input_tokens.tolist() == result.requests.sort_values("request_id").input_tokens.tolist()
+    reuse = Description(found).reuse
+    assert reuse is not None
+    first, second, third = {"whole with blocks": (512, 1104, 1712), "new": (0, 1088, 2240)}[kind]
+    assert int(reuse.tokens.sum()) == 3 * first + 4 * (second + third)  # of 4 sessions, in blocks of 16
+
+
+@pytest.mark.parametrize(("now", "words"), [(None, "cannot be read"), ([TURNS["new"][0]], "has changed")])
+def test_a_trace_that_is_gone_or_another_is_told(
+    now: list[dict[str, object]] | None,
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text(lines(*TURNS["apart"]))
+    replayed(path).save(tmp_path / "run")
+    path.write_text(lines(*now)) if now else path.unlink()
+    arguments = ["trace", str(tmp_path / "run"), "--to", "mooncake", "--out", str(tmp_path / "t.jsonl")]
+    assert main(arguments) == 0
+    assert f"sessions, and what prompts share, are not kept: {path} {words}" in told(capsys)
+
+
+def test_sessions_are_in_a_window_as_a_whole_and_keep_their_turns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "trace.jsonl", tmp_path / "mine.jsonl"
+    path.write_text(lines(*TURNS["new"]))
+    cut = ["trace", str(path), "--start", "1", "--end", "3"]
+    assert main([*cut, "--to", "mooncake", "--out", str(out)]) == 0
+    kept = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row.get("timestamp") for row in kept] == [0, None, 9000, 1000, None, 10_000]
+    assert [row.get("delay") for row in kept] == [None, 2000.5, 2000.5] * 2
+    assert all("hash_ids" not in row for row in kept)
+    assert "not carried over" not in told(capsys)
+    assert main([*cut, "--to", "vllm_timed", "--out", str(out)]) == 0
+    assert "written with all that was said before, 6,840 tokens more" in told(capsys)
+    assert read(out).input_tokens.tolist() == [1100, 1100, 2240, 2240, 3380, 3380]
+
+
+def test_sessions_are_described_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [row for row in TURNS["new"] if row.get("timestamp", 0) < 9000]
+    (tmp_path / "trace.jsonl").write_text(lines(*rows))
+    assert main(["trace", str(tmp_path / "trace.jsonl"), "--out", str(tmp_path / "page.html")]) == 0
+    said = told(capsys)
+    assert "Sessions 4 of 2 turns on average (2 to 2); a later one is sent 2 s on average after" in said
+    assert "3 s at 1 sessions/s" in said
+    assert "later turns come when answers do" in said
+    assert "1,670 tokens in (1,100 of them new) and 40 out on average" in said
+    assert "new of them 1,100" in said
+    assert "34.1% of the prompts' tokens were said before in their session" in said
+    assert "out of order" not in said
+    page = (tmp_path / "page.html").read_text()
+    assert "Sessions: 4 of 2 turns" in page
+    assert "Gaps between sessions" in page
+    assert "Tokens in over time" not in page
 
 
 def test_requests_past_the_horizon_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from servesim.check import ConfigError, Problem
+from servesim.check import ConfigError, Problem, problems
 from servesim.cluster.deployment import Deployment
+from servesim.config.build import build
 from servesim.config.groups import conf_dir
 from servesim.config.kinds import KINDS
 from servesim.config.loading import from_values
 from servesim.config.profiles import read_profile
 from servesim.cost.profile import Profile, profile_problems
+from servesim.workload.trace import Trace
 
 #: What pools do not depend on: a trace may have moved since, and a router or a rule of admission may be a
 #: user's own.
@@ -42,6 +44,21 @@ def saved_deployments(scenario: Mapping[str, Any], config_dir: Path | None = Non
     values = {key: value for key, value in _built_again(scenario).items() if key != "version"}
     calibration = _with_coefficients(scenario["calibration"], folders)
     return from_values({**values, **_ANY_TRAFFIC, "calibration": calibration}).deployments()
+
+
+def saved_trace(scenario: Mapping[str, Any]) -> Trace:
+    """Return the trace that a run has replayed, from ``summary["scenario"]``.
+
+    Raises:
+        ConfigError: its file is gone, or is no such trace any more.
+    """
+    said = _built_again(scenario["workload"], "workload")
+    trace, found = build(Trace, {key: value for key, value in said.items() if key != "kind"}, {}, {})
+    if trace is not None:
+        found += problems(trace)
+    if trace is None or found:
+        raise ConfigError(found)
+    return trace
 
 
 def scenario_problems(said: Any) -> Iterator[Problem]:

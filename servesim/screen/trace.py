@@ -13,7 +13,7 @@ from rich.text import Text
 from servesim.screen.console import print_lines
 from servesim.screen.figures import counted, number, rounded_percent
 from servesim.workload.batch import FloatArray
-from servesim.workload.description import SHARES, Description, Lengths
+from servesim.workload.description import SHARES, Description, Lengths, Talks
 from servesim.workload.notes import YEAR_S
 
 _HEADINGS_WIDTH = len("Requests") + 4  # with what is between it and its content
@@ -37,12 +37,14 @@ def _sections(
 ) -> Iterator[tuple[str, RenderableType]]:
     """Yield a heading and its content, in the order of reading."""
     yield "Requests", requests_in_words(description)
+    if description.talks is not None:
+        yield "Sessions", sessions_in_words(description.talks)
     if description.recording.timed:
         yield "Times", times_in_words(description)
         if bars := _bars(description):
             yield "", bars
     yield "Lengths", _lengths(description, out)
-    if description.reuse is not None:
+    if has_prefixes(description):
         yield "Prefixes", reuse_in_words(description)
     yield "Notes", "\n".join(notes(description)) or "none"
     if page is not None:
@@ -51,31 +53,62 @@ def _sections(
 
 def requests_in_words(description: Description) -> str:
     """Tell how many requests there are, and how much they ask for."""
-    inputs, outputs = description.inputs, description.outputs
-    means = f"{number(inputs.mean)} tokens in and {number(outputs.mean)} out on average"
+    inputs, outputs, talks = description.inputs, description.outputs, description.talks
+    new = (
+        "" if talks is None or talks.new_inputs is None else f" ({number(talks.new_inputs.mean)} of them new)"
+    )
+    means = f"{number(inputs.mean)} tokens in{new} and {number(outputs.mean)} out on average"
     totals = f"{number(inputs.total)} and {number(outputs.total)} in all"
     return f"{description.recording.size:,}, with {means}, {totals}"
+
+
+def sessions_in_words(talks: Talks) -> str:
+    """Tell how many sessions there are, of how many turns, and how long a turn waits."""
+    turns, pauses_s = talks.turns, talks.pauses_s
+    counts = f"{talks.sessions:,} of {number(float(turns.mean()))} turns on average"
+    ends = f"{turns.min():,} to {turns.max():,}"
+    mean_s, most_s = float(pauses_s.mean()), float(pauses_s.max())
+    waits = f"{duration(mean_s)} on average after the answer before it, at most {duration(most_s)}"
+    return f"{counts} ({ends}); a later one is sent {waits}"
 
 
 def times_in_words(description: Description) -> str:
     """Tell how long the trace is, how dense, and how bursty."""
     if description.rate_rps is None:
         return "all at once"
-    rates = f"{number(description.rate_rps)}/s, at most {number(description.peak_rps)}/s"
+    what = " sessions" if description.of_sessions else ""
+    rates = f"{number(description.rate_rps)}{what}/s, at most {number(description.peak_rps)}/s"
     burstiness = f"squared coefficient of variation of the gaps {number(description.gap_scv)} (Poisson: 1)"
     span = f"{duration(description.span_s)}{_date(description)}"
-    return f"{span} at {rates} over {duration(description.bin_s)}; {burstiness}"
+    later = "; later turns come when answers do" if description.of_sessions else ""
+    return f"{span} at {rates} over {duration(description.bin_s)}; {burstiness}{later}"
+
+
+def has_prefixes(description: Description) -> bool:
+    """Tell whether anything is known of what prompts share."""
+    talks = description.talks
+    return description.reuse is not None or (talks is not None and talks.new_inputs is not None)
 
 
 def reuse_in_words(description: Description) -> str:
     """Tell what prompts share."""
-    reuse = description.reuse
-    if reuse is None:
-        return "no blocks of prompts in the file"
-    blocks = f"{counted(int(reuse.blocks.sum()), 'block')} of {reuse.block_tokens} tokens"
-    tokens = rounded_percent(float(reuse.tokens.sum() / description.inputs.total))
-    found = f"{rounded_percent(reuse.share)} of {blocks} were in an earlier prompt"
-    return f"{found} ({tokens} of the prompts' tokens): what an endless cache would find"
+    return "; ".join(_shares(description)) or "no blocks of prompts in the file"
+
+
+def _shares(description: Description) -> Iterator[str]:
+    """Yield what turns find of what was said before them, and what prompts find of the blocks of others."""
+    talks, reuse = description.talks, description.reuse
+    told = description.inputs.total
+    if talks is not None and talks.new_inputs is not None:
+        said = told - talks.new_inputs.total
+        yield f"{rounded_percent(said / told)} of the prompts' tokens were said before in their session"
+        told = talks.new_inputs.total
+    if reuse is not None:
+        new = "new " if told != description.inputs.total else ""
+        blocks = f"{counted(int(reuse.blocks.sum()), 'block')} of {reuse.block_tokens} tokens"
+        tokens = rounded_percent(float(reuse.tokens.sum() / told))
+        found = f"{rounded_percent(reuse.share)} of {blocks} were in an earlier prompt"
+        yield f"{found} ({tokens} of the prompts' {new}tokens): what an endless cache would find"
 
 
 def notes(description: Description) -> Iterator[str]:
@@ -87,9 +120,10 @@ def notes(description: Description) -> Iterator[str]:
         yield f"not read: {', '.join(recording.unread)}"
     if not recording.timed:
         yield "no times in the file"
+    one = "session" if description.of_sessions else "request"
     counts = {
         "rows out of order": description.out_of_order,
-        "requests at the same time as the one before": description.same_time if recording.timed else 0,
+        f"{one}s at the same time as the one before": description.same_time if recording.timed else 0,
         "requests with 0 output tokens": int((recording.output_tokens == 0).sum()),
     }
     yield from (f"{what}: {count:,}" for what, count in counts.items() if count)
@@ -97,7 +131,7 @@ def notes(description: Description) -> Iterator[str]:
 
 def _date(description: Description) -> str:
     """Return when a trace begins, where its times are dates."""
-    first_ns = int(description.recording.time_ns[0])
+    first_ns = int(description.times_ns[0])
     if first_ns < YEAR_S * 10**9:
         return ""
     return f" from {str(np.datetime64(first_ns, 'ns'))[:19].replace('T', ' ')} on"
@@ -112,9 +146,12 @@ def duration(seconds: float) -> str:
 
 
 def length_rows(description: Description) -> list[list[str]]:
-    """Return the rows of the table of lengths, one for the prompts and one for the outputs."""
+    """Return the rows of the table of lengths: prompts, what is new in those of turns, and outputs."""
+    talks = description.talks
+    new = [] if talks is None or talks.new_inputs is None else [_length_row("new of them", talks.new_inputs)]
     return [
         _length_row("tokens in", description.inputs),
+        *new,
         _length_row("tokens out", description.outputs),
     ]
 

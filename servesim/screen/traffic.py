@@ -22,20 +22,21 @@ def traffic(summary: Mapping[str, Any]) -> str:
     means = "{} tokens in and {} out on average".format(*tokens)
     lasted = f"all over in {number(summary['duration_s'])} simulated seconds"
     sent = f"{counted(asked['requests'], 'request')}{at_rate}"
-    meant = summary["sessions"]["requests_meant"] if "sessions" in summary else 1.0
-    source = _source(workload, bool(asked["offered_per_s"]), meant)
+    sessions = summary.get("sessions")
+    source = _source(workload, bool(asked["offered_per_s"]), sessions and sessions["requests_meant"])
     return f"{sent}: {source}{limit}; {means}; {lasted}"
 
 
-def _source(workload: Mapping[str, Any], spread: bool, meant: float) -> str:
-    """Tell where the requests come from, so many from each session."""
+def _source(workload: Mapping[str, Any], spread: bool, meant: float | None) -> str:
+    """Tell where the requests come from, so many from each session; None: there are none."""
     if workload["kind"] == "trace":
-        if workload["rate_rps"] is not None:
-            return f"{workload['path']} as a Poisson process"
+        if (rate := workload["rate_rps"]) is not None:
+            rate *= workload["rate_scale"]
+            return f"{workload['path']} as a Poisson process{_steady(rate, meant) if meant else ''}"
         if workload["at_once"] or not spread:
             return f"{workload['path']}, all at once"
         times = "" if workload["rate_scale"] == 1 else f"{workload['rate_scale']:g} times "
-        return f"{workload['path']} at {times}its recorded rate"
+        return f"{workload['path']}{', sessions' if meant else ''} at {times}its recorded rate"
     if workload["kind"] == "replay":
         return f"{workload['source']}, {'all at once' if workload['at_once'] else 'at its recorded times'}"
     arrivals = dict(workload["arrivals"])
@@ -47,5 +48,10 @@ def _source(workload: Mapping[str, Any], spread: bool, meant: float) -> str:
     told = f"sessions, {option(arrivals)}"
     if rate is None:
         return told
+    return f"{told}{_steady(rate, meant or 1.0)}"
+
+
+def _steady(rate: float, meant: float) -> str:
+    """Tell what a rate of sessions comes to, of so many requests each."""
     at_last = f"{number(rate * meant)} requests/s once steady"
-    return f"{told}: {number(rate)} sessions/s x {number(meant)} requests = {at_last}"
+    return f": {number(rate)} sessions/s x {number(meant)} requests = {at_last}"

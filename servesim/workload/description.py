@@ -9,6 +9,7 @@ import numpy as np
 
 from servesim.workload.batch import FloatArray, IntArray
 from servesim.workload.formats import Blocks, Recording
+from servesim.workload.formats.turns import whole, with_whole_prompts
 
 #: Shares of the requests whose lengths are told.
 SHARES = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
@@ -69,20 +70,50 @@ class Reuse:
         return float(self.found.sum() / max(self.blocks.sum(), 1))
 
 
+@dataclass(frozen=True)
+class Talks:
+    """The sessions of a recording: their turns, the pauses before later ones, and what these bring.
+
+    ``new_inputs`` are prompts as they are in the file, where they hold only what is new in each turn.
+    """
+
+    turns: IntArray
+    pauses_s: FloatArray
+    new_inputs: Lengths | None
+
+    @property
+    def sessions(self) -> int:
+        """Return the number of sessions, those of one request among them."""
+        return len(self.turns)
+
+
 class Description:
-    """A recording sorted by time, and what it is like."""
+    """A recording sorted by time, and what it is like.
+
+    ``talks`` tells of sessions, where there are any. Where later turns have no times of their own, what is
+    told of times is that of the sessions (``of_sessions``): those of their first requests. ``inputs`` are
+    whole prompts, with all that was said before.
+    """
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording.by_time()
-        self.out_of_order = int(np.count_nonzero(np.diff(recording.time_ns) < 0))
-        self.inputs = Lengths(recording.input_tokens)
+        self.talks = _talks(recording)
+        dialogue = recording.dialogue
+        self.of_sessions = dialogue is not None and not (dialogue.dated | dialogue.opens).all()
+        told_ns = recording.time_ns
+        if dialogue is not None and self.of_sessions:
+            told_ns = told_ns[dialogue.opens]
+        self.times_ns = np.sort(told_ns)
+        self.out_of_order = 0 if dialogue is not None else int(np.count_nonzero(np.diff(told_ns) < 0))
+        news = self.talks is not None and self.talks.new_inputs is not None
+        self.inputs = Lengths((with_whole_prompts(recording) if news else recording).input_tokens)
         self.outputs = Lengths(recording.output_tokens)
         self.reuse = _reuse(self.recording)
 
     @property
     def elapsed_s(self) -> FloatArray:
-        """Return the seconds from the first request to each."""
-        times = self.recording.time_ns
+        """Return the seconds from the first request, or session, to each."""
+        times = self.times_ns
         elapsed_s: FloatArray = (times - times[0]) / 1e9
         return elapsed_s
 
@@ -94,12 +125,12 @@ class Description:
     @property
     def rate_rps(self) -> float | None:
         """Return requests per second: gaps over the time that they take; None where they take none."""
-        return (self.recording.size - 1) / self.span_s if self.span_s else None
+        return (len(self.times_ns) - 1) / self.span_s if self.span_s else None
 
     @property
     def same_time(self) -> int:
         """Return the requests that come at the very time of the one before them."""
-        return int(np.count_nonzero(np.diff(self.recording.time_ns) == 0))
+        return int(np.count_nonzero(np.diff(self.times_ns) == 0))
 
     @property
     def gap_scv(self) -> float | None:
@@ -116,7 +147,7 @@ class Description:
 
         There are ``MOST_BINS`` at most, with ``ENOUGH`` requests on average.
         """
-        least = self.span_s / min(MOST_BINS, max(self.recording.size // ENOUGH, 1))
+        least = self.span_s / min(MOST_BINS, max(len(self.times_ns) // ENOUGH, 1))
         days = float(ceil(least / _DAY_S) * _DAY_S)
         width = next((float(width) for width in _WIDTHS_S if width >= least), days)
         return min(width, self.span_s) or width
@@ -137,7 +168,7 @@ class Description:
 
         A request that comes where two bins meet is in the earlier one.
         """
-        times_ns = self.recording.time_ns - self.recording.time_ns[0]
+        times_ns = self.times_ns - self.times_ns[0]
         place = ((times_ns - 1) // round(self.bin_s * 1e9)).clip(0, self._bins - 1)
         found: FloatArray = np.bincount(place, weights=amounts, minlength=self._bins).astype(np.float64)
         return found
@@ -160,8 +191,18 @@ class Description:
     @property
     def _bins(self) -> int:
         """Return the number of bins, each of the width or, the last one, longer."""
-        span_ns = int(self.recording.time_ns[-1] - self.recording.time_ns[0])
+        span_ns = int(self.times_ns[-1] - self.times_ns[0])
         return max(span_ns // round(self.bin_s * 1e9), 1)
+
+
+def _talks(recording: Recording) -> Talks | None:
+    """Return what the sessions of a recording are like; None where no request has an answer to wait for."""
+    dialogue = recording.dialogue
+    if dialogue is None or dialogue.opens.all():
+        return None
+    pauses_s: FloatArray = dialogue.pause_ns[~dialogue.opens] / 1e9
+    turns = np.unique(dialogue.session, return_counts=True)[1]
+    return Talks(turns, pauses_s, None if whole(recording) else Lengths(recording.input_tokens))
 
 
 def _reuse(recording: Recording) -> Reuse | None:

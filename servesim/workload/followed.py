@@ -8,13 +8,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from servesim.workload.batch import BoolArray, FloatArray, IntArray
+from servesim.workload.batch import FloatArray, IntArray
 from servesim.workload.formats.prefixes import Spans, shared_spans
 from servesim.workload.formats.recording import Dialogue, Recording
+from servesim.workload.formats.turns import whole
 from servesim.workload.notes import Notes
-
-#: Share of the later turns from which on they say how all are.
-_MOSTLY = 0.5
 
 #: What lengths of later prompts are of; auto: what the blocks of most of them say.
 TurnInputs = Literal["auto", "whole", "new"]
@@ -38,7 +36,7 @@ class Followed:
     def whole(self) -> bool:
         """Whether prompts of later turns hold all that was said before."""
         if self.turn_inputs == "auto":
-            return _are_whole(self.recording, self.groups)
+            return whole(self.recording.taken(self.groups.rows))
         return self.turn_inputs == "whole"
 
     @property
@@ -102,20 +100,3 @@ class Groups(NamedTuple):
     def opening(self) -> IntArray:
         """Return the first row of each group."""
         return self.rows[self.firsts[:-1]]
-
-
-def _are_whole(recording: Recording, groups: Groups) -> bool:
-    """Tell whether later prompts hold all that was said before, as those of Mooncake and of Dynamo do.
-
-    They do where most of those with blocks begin with the first block of their session. Without blocks they
-    are taken for what is new in each, as AIPerf has it.
-    """
-    if recording.blocks is None:
-        return False
-    blocks = recording.blocks.taken(groups.rows)
-    places = np.arange(len(groups.rows))
-    first = np.repeat(groups.firsts[:-1], np.diff(groups.firsts))
-    later: BoolArray = (first != places) & (blocks.counts > 0)
-    both = later & (blocks.counts[first] > 0)
-    alike = blocks.ids[blocks.starts[:-1][both]] == blocks.ids[blocks.starts[:-1][first[both]]]
-    return bool(later.any() and alike.sum() >= _MOSTLY * later.sum())

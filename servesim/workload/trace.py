@@ -104,15 +104,15 @@ class Trace:
     @property
     def notes(self) -> Notes:
         """Return what was done to the rows of the file."""
-        told = self.timed, self.rate_rps is not None, remarks(self, self._recording)
-        if (followed := self._followed) is None:
-            return self._rows.notes(*told)
+        told = self.timed, self.rate_rps is not None, remarks(self, self.recording)
+        if (followed := self.followed) is None:
+            return self.rows.notes(*told)
         return followed.notes(self.requests, *told)
 
     @property
     def timed(self) -> bool:
         """Return whether the requests come one after the other: at recorded times, or at a rate."""
-        return not self.at_once and (self.rate_rps is not None or self._recording.timed)
+        return not self.at_once and (self.rate_rps is not None or self.recording.timed)
 
     def batches(self, streams: Streams) -> Iterator[Batch]:
         """Yield the requests in order of sending, at most ``BATCH_ROWS`` at a time.
@@ -122,7 +122,7 @@ class Trace:
         if self.recorded is not None:
             yield from self.recorded.batches(streams)
             return
-        requests, known = self._rows.requests, tenant_origins(self.tenants)
+        requests, known = self.rows.requests, tenant_origins(self.tenants)
         draw = draw_tenants(self.tenants, streams) if self.tenants else None
         if self.rate_rps is not None:
             requests = requests._replace(sent_s=self._arrivals(streams, requests.size))
@@ -141,7 +141,7 @@ class Trace:
     @property
     def _spans(self) -> Spans | None:
         """What the prompts of the requests share; None where nothing is known, or wanted."""
-        return self._rows.spans if self.prefix_sharing else None
+        return self.rows.spans if self.prefix_sharing else None
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong with the window, or with the file, or what does not go together."""
@@ -152,25 +152,25 @@ class Trace:
             yield from found
             return
         try:
-            timed, _ = self._recording.timed, self.recorded or self._rows
+            timed, _ = self.recording.timed, self.recorded or self.rows
         except ConfigError as error:
             yield from error.problems
             return
         yield from () if timed else without_times(self)
-        yield from without_turns(self, self._recording)
+        yield from without_turns(self, self.recording)
         yield from too_late(self)
 
     @cached_property
     def recorded(self) -> RecordedSessions | None:
         """The sessions of the file; None where each request is sent at a time of its own."""
-        if (followed := self._followed) is None:
+        if (followed := self.followed) is None:
             return None
         rows = followed.groups.rows
         return RecordedSessions(
             begins_s=self._sent_s(followed.begins_ns),
             firsts=followed.groups.firsts,
-            input_tokens=self._recording.input_tokens[rows],
-            output_tokens=np.maximum(self._recording.output_tokens[rows], 1),
+            input_tokens=self.recording.input_tokens[rows],
+            output_tokens=np.maximum(self.recording.output_tokens[rows], 1),
             waits_s=followed.dialogue.pause_ns[rows] / 1e9,
             offsets_s=followed.offsets_s * (0.0 if self.at_once else 1 / self.rate_scale),
             whole=followed.whole,
@@ -183,9 +183,9 @@ class Trace:
         )
 
     @cached_property
-    def _followed(self) -> Followed | None:
+    def followed(self) -> Followed | None:
         """The sessions that begin in the window; None where turns wait for nothing."""
-        recording, dialogue = self._recording, self._recording.dialogue
+        recording, dialogue = self.recording, self.recording.dialogue
         if dialogue is None or not self.follow_turns:
             return None
         groups = Groups.by_begin(dialogue.session, recording.time_ns)
@@ -193,15 +193,16 @@ class Trace:
         return Followed(recording, dialogue, groups.taken(window), self.turn_inputs)
 
     @cached_property
-    def _recording(self) -> Recording:
+    def recording(self) -> Recording:
+        """All that the file holds."""
         path = Path(self.path).expanduser()
         options = Options(self.timed_trace, self.tokenizer, self.characters_per_token)
         return _recorded(path, path.stat().st_mtime_ns if path.exists() else 0, self.format, options)
 
     @cached_property
-    def _rows(self) -> Rows:
+    def rows(self) -> Rows:
         """The rows of the window that are sent, in order of time."""
-        recording = self._recording
+        recording = self.recording
         order = np.argsort(recording.time_ns, kind="stable")
         first, stop = self._window(recording.time_ns[order])
         kept = order[first:stop]

@@ -65,14 +65,17 @@ def remarks(trace: Trace, recording: Recording) -> tuple[str, ...]:
     """Return how the file was read, keys that nothing is made of, and what became of its times."""
     extended = recording.format in _EXTENDED and recording.unread
     unread = [f"not read: {listed(recording.unread, 'and')}"] if extended else []
-    return (*recording.remarks, *unread, *_on_times(trace, recording.timed))
+    return (*recording.remarks, *unread, *_on_times(trace, recording))
 
 
-def _on_times(trace: Trace, recorded: bool) -> Iterator[str]:
+def _on_times(trace: Trace, recording: Recording) -> Iterator[str]:
     """Yield what became of the times of the file."""
+    followed = recording.dialogue is not None and trace.follow_turns
     if trace.rate_rps is not None:
-        rate = trace.rate_rps * trace.rate_scale
-        why = "recorded times left aside" if recorded else "no times in the file"
-        yield f"{why}: Poisson at {rate:g}/s"
-    elif not recorded:
+        rate = f"{trace.rate_rps * trace.rate_scale:g}{' sessions' if followed else ''}/s"
+        why = "recorded times left aside" if recording.timed else "no times in the file"
+        yield f"{why}: Poisson at {rate}"
+    elif not recording.timed:
         yield "no times in the file, so all is sent at once; workload.rate_rps sends at a rate"
+    if followed and trace.rate_scale != 1 and not trace.at_once:
+        yield "delays before later turns are as recorded, whatever workload.rate_scale is"

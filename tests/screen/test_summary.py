@@ -7,6 +7,7 @@ import pytest
 
 from servesim import load
 from servesim.screen.figures import dollars, number, percent, rounded_percent
+from servesim.screen.traffic import traffic
 from tests.screen.screens import DISAGGREGATED, printed_from, row, screen, summary_of, unwrapped
 
 
@@ -157,6 +158,11 @@ def test_the_rate_of_a_trace_is_told(
     summary["scenario"]["workload"] = trace
     summary["traffic"]["offered_per_s"] = offered_per_s
     assert words in unwrapped(printed_from(summary))
+    if rate_rps is not None:
+        summary["sessions"] = {"requests_meant": 5.0}
+        said = "t.csv as a Poisson process: 4 sessions/s x 5 requests = 20 requests/s once steady;"
+        assert said in traffic(summary)
+        del summary["sessions"]
     summary["scenario"]["workload"] = trace | {"at_once": True, "rate_rps": None}
     assert "t.csv, all at once;" in unwrapped(printed_from(summary))
 

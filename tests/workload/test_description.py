@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from servesim.workload.description import MOST_BINS, Description
 from servesim.workload.formats import Recording, read
+from servesim.workload.formats.recording import Dialogue
 from tests.shared import shared_data
 from tests.workload.formats.recordings import blocks_of, listed, recordings
 from tests.workload.theory import SIGMAS
@@ -115,6 +116,32 @@ def test_what_prompts_share_in_tokens_ends_with_the_prompt() -> None:
     reuse = Description(Recording(ones, np.array([600, 600]), ones, "made", blocks=blocks)).reuse
     assert reuse is not None
     assert (reuse.found.tolist(), reuse.tokens.tolist(), reuse.share) == ([0, 2], [0, 600], 0.5)
+
+
+@pytest.mark.parametrize("dated", [False, True])
+def test_sessions_are_told_by_what_is_known_of_their_times(dated: bool) -> None:
+    """Two sessions of two turns, the second of which comes 2 s after an answer of 10 tokens."""
+    session, tokens = np.array([0, 0, 1, 1]), np.array([100, 50, 100, 50])
+    times_ns = np.array([0, 2, 1, 3]) * 10**9
+    dialogue = Dialogue(session, np.array([0, 2, 0, 2]) * 10**9, np.array([True, dated, True, dated]))
+    made = Recording(times_ns, tokens, np.full(4, 10), "made", dialogue=dialogue)
+    told = Description(made)
+    assert told.talks is not None
+    assert (told.talks.sessions, told.talks.turns.tolist(), told.talks.pauses_s.tolist()) == (
+        2,
+        [2, 2],
+        [2, 2],
+    )
+    assert told.of_sessions == (not dated)
+    assert (len(told.times_ns), told.span_s) == ((4, 3.0) if dated else (2, 1.0))
+    assert told.out_of_order == 0
+    assert told.talks.new_inputs is not None
+    assert (told.talks.new_inputs.total, told.inputs.tokens.tolist()) == (300, [100, 160, 100, 160])
+    blocks = blocks_of([[1], [1], [2], [2]], 512)
+    whole = Description(made._replace(blocks=blocks))
+    assert whole.talks is not None
+    assert whole.talks.new_inputs is None
+    assert whole.inputs.total == 300
 
 
 def test_azures_traces_are_as_bursty_as_they_are_known_to_be() -> None:

@@ -180,6 +180,10 @@ def test_without_times_all_sessions_begin_at_once_or_at_a_rate(tmp_path: Path) -
     sent_s = turns(replayed(Trace(str(tmp_path / "t"))), "sent_s")
     assert [moment for (_, turn), moment in sent_s.items() if not turn] == [0.0] * 3
     drawn = recorded(Trace(str(tmp_path / "t"), rate_rps=0.5))
+    assert (
+        "no times in the file: Poisson at 0.5 sessions/s"
+        in Trace(str(tmp_path / "t"), rate_rps=0.5).notes.lines()
+    )
     assert list(drawn.starts_s(Streams(3))) == sorted(drawn.starts_s(Streams(3)))
     assert 0.0 not in drawn.starts_s(Streams(3))
 

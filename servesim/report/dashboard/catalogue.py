@@ -15,6 +15,7 @@ from servesim.report.dashboard.state import KINDS, B
 
 _USD = (0.2, 20.0)
 _ON = {"true": "on", "false": "off"}
+_JUDGED = {"true": "steady part", "false": "all of it"}
 #: A trace needs a file, and a page that anybody may open reads none.
 _NOT_OFFERED = {"workload": "trace"}
 
@@ -49,6 +50,7 @@ def _engine() -> dict[str, Control]:
     return {
         "seqs": Control("Sequences at once", empty="own"),
         "tokens": Control("Tokens per step", empty="own"),
+        "step_target": Control("Longest step with prompts (s)", empty="no limit", half=False),
         "batch": Control("Batch size", empty="own"),
         "batch_wait": Control("Wait for it (s)", empty="own"),
         "order": Control("Queue order", _of("scheduler/queue_order"), half=False),
@@ -91,11 +93,15 @@ def _traffic() -> dict[str, Control]:
         "lengths": Control("Lengths", _of("workload/lengths"), empty="own", half=False),
         "input": Control("Tokens in", empty="own"),
         "output": Control("Tokens out", empty="own"),
-        "requests": Control("Requests", empty="own"),
+        "requests": Control("Requests", empty="no limit"),
+        "duration": Control("Sent for (s)", empty="until all are"),
+        "steady": Control("Judged", ("false", "true"), words=_JUDGED),
         "seed": Control("Seed"),
         "turns": Control("Turns", empty="own"),
         "think": Control("Think time (s)", empty="own"),
         "system_prompt": Control("System prompt", empty="own"),
+        "system_prompts": Control("Of how many kinds", empty="own"),
+        "sessions": Control("Conversations", empty="no limit"),
         "calls": Control("Tool calls", empty="own"),
         "tool_delay": Control("Tool takes (s)", empty="own"),
     }

@@ -28,11 +28,15 @@ class Demand(Part):
     input: Value = control(int, None, "workload.lengths.input")
     output: Value = control(int, None, "workload.lengths.output")
     requests: Value = control(int, None, "workload.requests")
+    duration: Value = control(float, None, "workload.duration_s")
+    steady: str = control(str, "false", "steady")
     seed: Value = control(int, 0, "seed")
 
     turns: Value = control(float, None, "workload.turns.turns")
     think: Value = control(float, None, "workload.think_time_s")
+    sessions: Value = control(int, None, "workload.sessions")
     system_prompt: Value = control(int, None, "workload.system_prompt_tokens")
+    system_prompts: Value = control(int, None, "workload.system_prompts")
     calls: Value = control(float, None, "workload.tools.calls")
     tool_delay: Value = control(float, None, "workload.tools.delay_s")
     paid: Value = control(float, None, "workload.tenants.paid.share")
@@ -86,6 +90,8 @@ class Demand(Part):
     def own(self, name: str) -> Any:
         """Return what a control without a value stands at: of requests, what ends the sending."""
         if name == "requests":
+            if any(self.shows(each) and getattr(self, each) is not None for each in ("duration", "sessions")):
+                return None
             return sessions.DEFAULT_REQUESTS if self.talks else synthetic.DEFAULT_REQUESTS
         return super().own(name)
 

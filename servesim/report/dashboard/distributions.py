@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from servesim.report.dashboard.charts import INSIDE, SMALL, Titled
+from servesim.report.dashboard.charts import SMALL, Titled
 from servesim.report.dashboard.whatif import Answer
 from servesim.report.run.divided import Division, divisions
 from servesim.report.run.latency import LATENCIES, Latency, cdf_line
@@ -18,6 +18,8 @@ from servesim.report.theme import NEUTRAL, blank, colour
 
 #: Ticks that a small chart has room for.
 _TICKS = 7
+#: A legend that covers no line: distributions rise on the left and end on the right.
+_ABOVE = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom"}
 _DASHES = ("solid", "dash")
 
 
@@ -42,7 +44,7 @@ def distributions(lines: Sequence[Line], latency: Latency, limit_s: float | None
         | {"tickangle": 0},
         yaxis={"tickformat": ".0%", "range": [0, 1.02]},
         showlegend=len(known) > 1,
-        legend=INSIDE["left"],
+        legend=_ABOVE,
     )
     for line in known:
         style = {"color": colour(line.hue), "width": 2.5, "dash": _DASHES[line.dash]}

@@ -33,7 +33,7 @@ _FOLLOWERS = {
     "admission": ("queued", "predicted"),
     "workload": (
         *("arrivals", "concurrency", "burstiness", "lengths", "input", "output"),
-        *("turns", "think", "system_prompt", "calls", "tool_delay"),
+        *("turns", "think", "sessions", "system_prompt", "system_prompts", "calls", "tool_delay"),
     ),
     "arrivals": ("concurrency", "burstiness"),
     "lengths": ("input", "output"),

@@ -23,7 +23,8 @@ from servesim.screen.summary import print_summary
 
 _CONFIG = {"displayModeBar": False, "responsive": True}
 _WIDTH = 110
-_MISSED = "SLO missed"
+#: What a run is not to be taken without.
+_NOT_CLEAN, _MISSED = "not clean", "SLO missed"
 
 
 def results(answers: Mapping[str, Answer], state: State, mode: Mode) -> list[Any]:
@@ -119,14 +120,19 @@ def _remarks(known: Mapping[str, Answer]) -> Iterator[html.Div]:
     ]
     if lines:
         yield html.Div(
-            [html.Div(line, className="missed" if _MISSED in line else "") for line in lines],
+            [html.Div(line, className="missed" if _weighs(line) else "") for line in lines],
             className="remarks",
         )
 
 
+def _weighs(line: str) -> bool:
+    """Tell whether a note is one that a reader must not pass over."""
+    return any(each in line for each in (f"{_NOT_CLEAN}:", f"{_MISSED}:"))
+
+
 def _notes(summary: Mapping[str, Any]) -> Iterator[str]:
     if not summary["accounting"]["clean"]:
-        yield "not clean: requests were dropped, timed out or left over"
+        yield f"{_NOT_CLEAN}: requests were dropped, timed out or left over"
     if summary["goodput"]["met"] is False:
         target = share_of(summary["goodput"]["target"])
         yield f"{_MISSED}: less than {target} of the requests are within its limits"

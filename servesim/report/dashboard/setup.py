@@ -9,7 +9,7 @@ from servesim.report.dashboard.option_files import Chosen, settings
 from servesim.report.dashboard.part import Part, Value, control
 
 #: Controls that a scheduler has the keys for, and refuses all values of but the one that it starts with.
-_REFUSED = {"static": ("speculation",), "disaggregated": ("policy", "offload")}
+_REFUSED = {"static": ("speculation",), "disaggregated": ("policy", "offload", "step_target")}
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Setup(Part):
 
     seqs: Value = control(int, None, "scheduler.max_num_seqs")
     tokens: Value = control(int, None, "scheduler.max_num_batched_tokens")
+    step_target: Value = control(float, None, "scheduler.step_target_s")
     batch: Value = control(int, None, "scheduler.batch_size")
     batch_wait: Value = control(float, None, "scheduler.batch_timeout_s")
     order: str = control(str, "fcfs", "scheduler/queue_order")
@@ -87,4 +88,6 @@ class Setup(Part):
         """Tell whether a control is seen: whether the options have it, and the scheduler takes it."""
         if name in _REFUSED.get(self.scheduler, ()) or (name == "swap" and self.preemption != "swap"):
             return False
+        if name == "step_target" and {self.speculation, self.offload} != {"none"}:
+            return False  # steps of drafts, and those that copies wait for, have no such limit
         return super().shows(name)

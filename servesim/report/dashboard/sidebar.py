@@ -26,7 +26,18 @@ OF_SETUP = (
     Group(
         "engine",
         "Engine",
-        ("seqs", "tokens", "batch", "batch_wait", "order", "preempt", "by", "policy", "prefix"),
+        (
+            "seqs",
+            "tokens",
+            "step_target",
+            "batch",
+            "batch_wait",
+            "order",
+            "preempt",
+            "by",
+            "policy",
+            "prefix",
+        ),
     ),
     Group("guess", "Speculation", ("speculation", "draft", "drafted", "acceptance")),
     Group("memory", "KV memory", ("blocks", "preemption", "swap", "offload", "host", "store")),
@@ -38,10 +49,14 @@ OF_SETUP = (
 )
 _TRAFFIC = (
     *("workload", "arrivals", "rate", "concurrency", "burstiness"),
-    *("lengths", "input", "output", "requests", "seed"),
+    *("lengths", "input", "output", "requests", "duration", "steady", "seed"),
 )
 OF_DEMAND = (
-    Group("talk", "Conversations", ("turns", "think", "system_prompt", "calls", "tool_delay")),
+    Group(
+        "talk",
+        "Conversations",
+        ("turns", "think", "sessions", "system_prompt", "system_prompts", "calls", "tool_delay"),
+    ),
     Group("tenants", "Tenants", ("paid", "paid_priority", "paid_weight", "paid_slack")),
     Group("overload", "Overload", ("timeout", "ttft_timeout", "retries", "backoff", "client", "outstanding")),
 )

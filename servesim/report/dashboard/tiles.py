@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isnan
+from math import floor, inf, isnan, log10
 from typing import Any, NamedTuple
 
 from dash import html
@@ -25,6 +25,8 @@ from servesim.screen.figures import money, number, percent
 from servesim.screen.hardware import usd_per_hour
 from servesim.sweeps.flat import flatten
 from servesim.words import listed
+
+_CENT = 0.01
 
 
 class Tile(NamedTuple):
@@ -213,13 +215,26 @@ def _said(value: float | None, asked: Metric) -> str:
 
 
 def _difference(a: float | None, b: float | None, asked: Metric) -> html.Div:
-    """Return how far B is from A, green where that is better."""
+    """Return how far B is from A: green where better, from half a unit of the last digit shown on."""
     if a is None or b is None:
         return html.Div("-", className="difference")
     change = b - a
-    better = "" if not change * asked.best else "better" if change * asked.best > 0 else "worse"
+    told = asked.best and abs(change) * asked.scale >= _last_digit(max(abs(a), abs(b)), asked) / 2
+    better = "" if not told else "better" if change * asked.best > 0 else "worse"
     share = [html.Span(f" ({change / a:+.1%})")] if a and asked.unit != "%" else []
     return html.Div([_signed(change, asked), *share], className=f"difference {better}", title="B less A")
+
+
+def _last_digit(value: float, asked: Metric) -> float:
+    """Return what the last digit of a figure stands for, as it is shown: three digits, cents, or 0.1%."""
+    if asked.unit == "%":
+        return 0.1
+    size = abs(value) * asked.scale
+    if asked.unit == "$" and size >= _CENT:
+        return _CENT
+    if size >= 999.5:
+        return 1.0
+    return float(10.0 ** (floor(log10(size)) - 2)) if size else inf
 
 
 def _signed(change: float, asked: Metric) -> str:

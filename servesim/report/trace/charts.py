@@ -19,12 +19,15 @@ Floats = NDArray[np.float64]
 
 
 def rate_figure(description: Description) -> go.Figure:
-    """Return the requests per second in each bin of time, and their mean."""
+    """Return the requests, or sessions, per second in each bin of time, and their mean."""
+    what = "sessions" if description.of_sessions else "requests"
     mean = description.rate_rps or 0.0
-    figure = blank(x=_time_axis(description), y="Requests/s", height=320, yaxis={"rangemode": "tozero"})
+    figure = blank(
+        x=_time_axis(description), y=f"{what.capitalize()}/s", height=320, yaxis={"rangemode": "tozero"}
+    )
     figure.add_scatter(
         **_levels(description, description.rates_rps),
-        name="requests/s",
+        name=f"{what}/s",
         line={"color": BLUE, "width": 1.8, "shape": "hv"},
         fill="tozeroy",
         fillcolor=faint(BLUE),
@@ -58,7 +61,7 @@ def tokens_figure(description: Description, tokens: IntArray, hue: str) -> go.Fi
 
 def lengths_figure(description: Description) -> go.Figure:
     """Return how the lengths of prompts and outputs are distributed."""
-    inputs, outputs = description.recording.input_tokens, description.recording.output_tokens
+    inputs, outputs = description.inputs.tokens, description.outputs.tokens
     drawn = [values[values > 0] for values in (inputs, outputs)]
     figure = blank(
         x="Tokens",

@@ -101,3 +101,20 @@ def _is_moment(value: Any) -> bool:
     """Return whether a value is a number of milliseconds that a time or a pause may have."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and 0 <= value <= _LATEST_MS
+
+
+def marks(dialogue: Dialogue) -> Iterator[tuple[bool, dict[str, Any]]]:
+    """Yield, for each request, whether it has a time, and the keys of its session; one alone has none."""
+    opens, sizes = dialogue.opens, np.bincount(dialogue.session)
+    columns = (
+        dialogue.session,
+        dialogue.pause_ns,
+        dialogue.dated | opens,
+        opens,
+        sizes[dialogue.session] > 1,
+    )
+    for session, pause_ns, dated, first, one_of_many in zip(
+        *(each.tolist() for each in columns), strict=True
+    ):
+        delay = {} if first else {DELAYS[0]: pause_ns // _NS if pause_ns % _NS == 0 else pause_ns / _NS}
+        yield dated, {SESSION: session, **delay} if one_of_many else {}

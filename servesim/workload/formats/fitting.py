@@ -11,6 +11,10 @@ from servesim.words import listed
 from servesim.workload.formats.recording import Blocks, Recording
 from servesim.workload.formats.resized import merged, split, unshared
 from servesim.workload.formats.rows import seconds
+from servesim.workload.formats.turns import blocks_of_turns, whole, with_whole_prompts
+
+#: Tokens of blocks that are made for conversations, where a format takes any.
+_ANY_BLOCKS = 16
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,8 @@ class Room:
     Times are multiples of ``step_ns``; they are dates, or count from the first request. ``no_times`` are
     allowed or not. Blocks of any size have room where ``any_blocks``, or else those of ``block_tokens``;
     where there must be some, ``made_blocks`` is the size of those that are made up. ``odd_blocks`` says how
-    blocks that cannot become those of ``block_tokens`` are read; without it they are refused.
+    blocks that cannot become those of ``block_tokens`` are read; without it they are refused. ``turns`` of
+    sessions wait for answers, or each request has a time of its own.
     """
 
     step_ns: int = 1
@@ -31,6 +36,7 @@ class Room:
     made_blocks: int | None = None
     odd_blocks: str | None = None
     least_output: int = 0
+    turns: bool = False
     remarks: tuple[str, ...] = ()
 
 
@@ -42,15 +48,36 @@ def fitted(recording: Recording, room: Room) -> tuple[Recording, list[str]]:
     changes = [f"left out, {why}: {count:,}" for why, count in recording.left_out]
     if recording.unread:
         changes.append(f"not carried over: {listed(recording.unread, 'and')}")
-    if recording.dialogue is not None:
-        changes.append("not carried over: sessions and delays, so that no request waits for an answer")
+    if recording.dialogue is not None and not room.turns:
+        recording, told = _told_apart(recording, room)
+        changes += told
     for step in (_sorted, _shifted, _rounded, _with_outputs, _with_blocks):
         recording, change = step(recording, room)
         changes += [change] if change else []
     return recording, [*changes, *room.remarks]
 
 
+def _told_apart(recording: Recording, room: Room) -> tuple[Recording, list[str]]:
+    """Return requests that wait for nothing, each with all of its prompt."""
+    changes = ["not carried over: sessions and delays, so that no request waits for an answer"]
+    assert recording.dialogue is not None
+    if undated := int(np.count_nonzero(~(recording.dialogue.dated | recording.dialogue.opens))):
+        changes.append(f"turns without a time of their own, sent as if answers took none: {undated:,}")
+    if whole(recording):
+        return recording._replace(dialogue=None).by_time(), changes
+    told = with_whole_prompts(recording)
+    more = int(told.input_tokens.sum() - recording.input_tokens.sum())
+    changes.append(f"prompts of later turns: written with all that was said before, {more:,} tokens more")
+    if recording.blocks is not None:
+        changes.append("blocks of the first prompts of sessions, and so what sessions share, are not kept")
+    size = room.block_tokens or (_ANY_BLOCKS if room.any_blocks else 0)
+    made = blocks_of_turns(recording.dialogue.session, told.input_tokens, size) if size else None
+    return told._replace(blocks=made, dialogue=None).by_time(), changes
+
+
 def _sorted(recording: Recording, room: Room) -> tuple[Recording, str]:
+    if recording.dialogue is not None:
+        return recording.by_session(), ""
     late = int(np.count_nonzero(np.diff(recording.time_ns) < 0))
     if not late:
         return recording, ""
@@ -69,7 +96,9 @@ def _shifted(recording: Recording, room: Room) -> tuple[Recording, str]:
 
 def _rounded(recording: Recording, room: Room) -> tuple[Recording, str]:
     time_ns, step_ns = recording.time_ns, room.step_ns
-    odd = int(np.count_nonzero(time_ns % step_ns))
+    dialogue = recording.dialogue
+    told = True if dialogue is None else dialogue.dated | dialogue.opens
+    odd = int(np.count_nonzero((time_ns % step_ns > 0) & told))
     if not odd:
         return recording, ""
     rounded = (time_ns + step_ns // 2) // step_ns * step_ns
@@ -87,7 +116,7 @@ def _with_outputs(recording: Recording, room: Room) -> tuple[Recording, str]:
 def _with_blocks(recording: Recording, room: Room) -> tuple[Recording, str]:
     known, wanted, made = recording.blocks, room.block_tokens, room.made_blocks
     if known is None:
-        if made is None:
+        if made is None or recording.dialogue is not None:
             return recording, ""
         change = f"blocks of {made} tokens are made up, and no two prompts share any"
         return recording._replace(blocks=unshared(recording.input_tokens, made)), change

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import repeat
+from typing import Any
 
+from servesim.workload.formats.dialogue import TIME, marks
 from servesim.workload.formats.json_table import JsonTable
 from servesim.workload.formats.recording import Recording
 from servesim.workload.formats.rows import blocks, rows
@@ -18,9 +21,12 @@ from servesim.workload.formats.rows import blocks, rows
 #: Tokens of a block of Mooncake's traces.
 BLOCK_TOKENS = 512
 
+#: What a line has of a request of no session: a time.
+_BY_ITSELF: tuple[bool, dict[str, Any]] = (True, {})
+
 MOONCAKE = JsonTable(
     "mooncake",
-    time=(("timestamp", 1e6),),
+    time=((TIME, 1e6),),
     input=("input_length",),
     output=("output_length",),
     blocks="hash_ids",
@@ -32,7 +38,10 @@ MOONCAKE = JsonTable(
 
 
 def lines(recording: Recording) -> Iterator[str]:
-    """Yield the lines of a file; there must be blocks, of 512 tokens each."""
-    for (time_ns, inputs, outputs), ids in zip(rows(recording), blocks(recording), strict=True):
-        record = {"timestamp": round(time_ns / 1e6), "input_length": inputs, "output_length": outputs}
-        yield f"{json.dumps(record | {'hash_ids': ids})}\n"
+    """Yield the lines of a file, with blocks of 512 tokens where there are any, and with sessions."""
+    known = blocks(recording) if recording.blocks is not None else repeat(None)
+    turns = marks(recording.dialogue) if recording.dialogue is not None else repeat(_BY_ITSELF)
+    for (time_ns, inputs, outputs), ids, (dated, keys) in zip(rows(recording), known, turns, strict=False):
+        record = keys | ({TIME: round(time_ns / 1e6)} if dated else {})
+        record |= {"input_length": inputs, "output_length": outputs}
+        yield f"{json.dumps(record | ({} if ids is None else {'hash_ids': ids}))}\n"

@@ -54,6 +54,19 @@ class Dialogue(NamedTuple):
     pause_ns: IntArray
     dated: BoolArray
 
+    @property
+    def first(self) -> IntArray:
+        """Return, for each request, the row of its session's first one."""
+        rows = np.unique(self.session, return_index=True, return_inverse=True)
+        first: IntArray = rows[1][rows[2]]
+        return first
+
+    @property
+    def opens(self) -> BoolArray:
+        """Tell which requests are the first of their sessions."""
+        opens: BoolArray = self.first == np.arange(len(self.session))
+        return opens
+
     def taken(self, rows: IntArray) -> Dialogue:
         """Return what is known of these requests, in this order."""
         return Dialogue(self.session[rows], self.pause_ns[rows], self.dated[rows])
@@ -101,6 +114,16 @@ class Recording(NamedTuple):
             blocks=self.blocks and self.blocks.taken(rows),
             dialogue=self.dialogue and self.dialogue.taken(rows),
         )
+
+    @property
+    def begun_ns(self) -> IntArray:
+        """Return when each request came, or, of a later turn, when its session began."""
+        return self.time_ns if self.dialogue is None else self.time_ns[self.dialogue.first]
+
+    def by_session(self) -> Recording:
+        """Return the sessions in the order in which they begin, their turns in the order of the file."""
+        assert self.dialogue is not None
+        return self.taken(np.lexsort((self.dialogue.first, self.begun_ns)))
 
     def by_time(self) -> Recording:
         """Return the requests sorted by time; those of one time keep their order."""

@@ -42,7 +42,12 @@ WRITERS = {
     "azure": Writer(azure.lines, Room(step_ns=100, dates=True)),
     "mooncake": Writer(
         mooncake.lines,
-        Room(step_ns=10**6, block_tokens=mooncake.BLOCK_TOKENS, made_blocks=mooncake.BLOCK_TOKENS),
+        Room(
+            step_ns=10**6,
+            block_tokens=mooncake.BLOCK_TOKENS,
+            made_blocks=mooncake.BLOCK_TOKENS,
+            turns=True,
+        ),
     ),
     "vllm_timed": Writer(
         vllm_timed.lines,

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("dash", reason="needs dash, of the extra dashboard")
 
-from servesim.report.dashboard.tiles import TILES, figures_of, tiles
+from servesim.report.dashboard.tiles import TILES, _difference, figures_of, tiles
 from servesim.report.dashboard.whatif import Answer, WhatIfs
 
 BASE = (
@@ -89,3 +89,24 @@ def test_of_two_configurations_both_are_told_where_one_has_the_feature() -> None
     assert (a, b[0]) == (["A", "-"], "B")
     assert b[1].endswith("%")
     assert lines[3] == "-"
+
+
+@pytest.mark.parametrize(
+    ("column", "a", "change", "painted"),
+    [
+        ("latency.ttft_s.p99", 1.0, 0.0049, ""),
+        ("latency.ttft_s.p99", 1.0, 0.0051, "worse"),
+        ("goodput.requests_per_s", 8000.0, 0.4, ""),
+        ("goodput.requests_per_s", 8000.0, -0.6, "worse"),
+        ("goodput.attainment", 0.9, 0.0004, ""),
+        ("goodput.attainment", 0.9, 0.0006, "better"),
+        ("cost.usd_per_million_output_tokens", 2.0, -0.004, ""),
+        ("cost.usd_per_million_output_tokens", 2.0, -0.006, "better"),
+        ("goodput.requests_per_s", 0.0, 0.0, ""),
+    ],
+)
+def test_a_difference_that_no_digit_shows_is_neither_better_nor_worse(
+    column: str, a: float, change: float, painted: str
+) -> None:
+    asked = next(tile.metric for tile in TILES if tile.metric.column == column)
+    assert _difference(a, a + change, asked).className.split()[1:] == [painted][: bool(painted)]
