@@ -84,7 +84,9 @@ def _figure(row: Row, column: str) -> str:
     mean, low, high = (metric(column).scale * row[f"{column}{end}"] for end in ("", ".low", ".high"))
     if isnan(mean):
         return "-"
-    return number(mean) if isnan(low) or low == high else f"{number(mean)} ± {number((high - low) / 2)}"
+    if isnan(low) or low == high:
+        return number(mean)
+    return f"{number(mean)} ± {number(max(high - mean, mean - low))}"  # that of a share ends at 0 and at 100
 
 
 def _difference(drawing: Drawing, row: Row, rows: Sequence[Row], column: str) -> str:

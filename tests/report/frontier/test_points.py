@@ -52,10 +52,10 @@ def test_how_a_point_went_is_the_worst_of_its_seeds():
     table = sweep_table(
         variants=("one",),
         gpus=("h100",),
-        rates=(1.0, 2.0, 3.0, 4.0, 5.0),
+        rates=(1.0, 2.0, 3.0, 4.5, 5.0),
         seeds=range(4),
         fails=lambda variant, gpu, rate, seed: rate == 2 or (rate == 3 and seed == 1),
-        unclean=lambda variant, gpu, rate, seed: rate == 4 and seed == 0,
+        unclean=lambda variant, gpu, rate, seed: rate in (1, 4.5) and seed == 0,
         saturated=lambda variant, gpu, rate, seed: rate == 5 and seed < 2,
     )
     points = points_of(table)
