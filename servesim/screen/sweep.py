@@ -116,7 +116,8 @@ def error_lines(errors: Mapping[str, Sequence[str]]) -> Iterator[str]:
 def _figure(mean: float, low: float, high: float) -> str:
     if isnan(mean):
         return "-"
-    return number(mean) if isnan(low) else f"{number(mean)} ±{number((high - low) / 2)}"
+    exact = isnan(low) or low == high
+    return number(mean) if exact else f"{number(mean)} ±{number((high - low) / 2)}"
 
 
 def _differs(mean: float, low: float, high: float) -> bool:
