@@ -81,7 +81,7 @@ class Coverage:
         decoding = steps.decoding
         tokens = self._graphs.padded_array(steps.prefill_tokens + self._each.queries * decoding)
         rows = steps.sequences + (self._each.rows - 1) * decoding
-        host_s = steps.steps * (self._step_s + self._sequence_s * steps.sequences)
+        host_s = steps.steps * (self._step_s + self._sequence_s * rows)
         fitted = steps.sequences <= self._most_sequences
         found: dict[str, Spent] = {HOST: _summed(host_s, np.zeros_like(fitted), fitted)}
         rest = steps.seconds - host_s

@@ -77,8 +77,6 @@ class FittedStepTime:
         self._step_s = overhead.step_s if overhead else 0.0
         self._sequence_s = overhead.sequence_s if overhead else 0.0
         self._factor = overhead.prefill_factor if overhead else 1.0
-        # The host's time is a sequence's, however many of its rows are sampled.
-        self._spared_s = self._sequence_s * (self._sampled - 1)
         # Beside decodes, a call is launched once: the longer of the two launches counts.
         self._further_launch_s = max(self._chunks.launch_s - self._layers * kernels.decode.launch_s, 0.0)
         self._dense_s: list[float] = []
@@ -160,8 +158,6 @@ class FittedStepTime:
         beside_s = [self._dense_s[count * queries] + self._rows_s[count * rows] for count in map(int, counts)]
         self._beside_s += beside_s
         self._pieces += [[None] * PIECES for _ in beside_s]
-        if self._several:
-            beside_s = [all_s - self._spared_s * count for all_s, count in zip(beside_s, counts, strict=True)]
         bases, slopes = straight_pieces(self._decode_attention, counts, beside_s)
         return list(zip(bases, slopes, strict=True))
 
@@ -222,7 +218,7 @@ class FittedStepTime:
         if chunks:
             found.append(operations.prefill_attention(chunks, launch_s + self._chunks.seconds(chunks)[1]))
         found.append(operations.head(rows))
-        host = {"host_step": self._step_s, "host_sequences": self._sequence_s * (sequences + len(chunks))}
+        host = {"host_step": self._step_s, "host_sequences": self._sequence_s * rows}
         if chunks:
             attention_s = (self._factor - 1) * self._chunks.seconds(chunks)[1]
             host["prefill_factor"] = self._slower_s[new] + attention_s
@@ -231,5 +227,4 @@ class FittedStepTime:
     def _attention_s(self, sequences: int, context: int) -> float:
         """Return what attention takes of a decode-only step."""
         base_s, slope_s, _ = self.decode(sequences, context)
-        beside_s = self._beside_s[sequences] - self._spared_s * sequences
-        return base_s + slope_s * context - beside_s
+        return base_s + slope_s * context - self._beside_s[sequences]

@@ -18,7 +18,9 @@ class EngineOverhead:
     """Three terms of one engine version, fitted on measured runs rather than on kernels.
 
     A step takes, beside its kernels, ``step_s`` (scheduling, preparing inputs, launches, sampling) and
-    ``sequence_s`` for each sequence in it. Prefill tokens take ``prefill_factor`` times their kernels' time:
+    ``sequence_s`` for each sequence in it; where drafted tokens are verified, for each of them, too, as each
+    has logits that top-k and top-p are applied to (vLLM, vllm/v1/sample/rejection_sampler.py), and is handed
+    on by the host like any other. Prefill tokens take ``prefill_factor`` times their kernels' time:
     sustained prefill is slower than a lone kernel (clocks under the power limit, ragged sizes, no CUDA
     graph), and the runs do not tell the causes apart. The terms hold for the engine's kernel profiles,
     whose errors they absorb; ``engine`` names those profiles.

@@ -38,7 +38,8 @@ class Continuous:
     of its own KV after a preemption, and of what others have computed that begins as its prompt does.
 
     With a ``step_target_s`` the token budget of a step is, up to ``max_num_batched_tokens``, the largest with
-    which it takes at most so long beside its decodes (:mod:`servesim.engine.step_target`).
+    which it takes at most so long beside its decodes, but for copies of swapped KV
+    (:mod:`servesim.engine.step_target`).
 
     With ``speculation`` every decode is a verification of drafted tokens, each of which counts in the token
     budget. Other than in vLLM, which then drafts less, the budget must have room for all sequences.

@@ -20,7 +20,8 @@ class TargetedEngine(ContinuousEngine):
     once for all steps (Agrawal et al., OSDI 2024, section 4.3). Here it is found for each step, beside the
     decodes that it has: prompts get tokens in the order of any engine, each as many as the step has time for,
     and the one that is cut short ends it. Where not even one token has time, prompts wait until decodes have
-    ended; with nothing to decode one token is computed, however long it takes.
+    ended; with nothing to decode one token is computed, however long it takes. Copies of swapped KV, which a
+    step waits for before it begins, come on top.
 
     Step times do not decrease in tokens, so the most tokens are found by halving. Nor do they in context: a
     prompt that has no time now has none until a decode ends, and leaps are as long as without a target. Each

@@ -159,6 +159,8 @@ def _longer(summary: Mapping[str, Any]) -> str:
     if sessions is None or summary["scenario"]["workload"]["kind"] == "trace":
         return ""
     lasted_s = sessions["duration_s"]["p95"] or summary["duration_s"]
+    if lasted_s is None:
+        return ""  # nothing has begun
     workload = summary["scenario"]["workload"]
     limits = [f"workload.{name}" for name in ("sessions", "requests") if workload[name] is not None]
     instead = f" in place of {listed(limits, 'and')}" if limits else ""

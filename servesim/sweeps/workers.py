@@ -7,6 +7,7 @@ from concurrent.futures.process import BrokenProcessPool
 from time import monotonic
 
 from servesim.scenario import Scenario
+from servesim.sweeps.interruption import left_to_this_process
 from servesim.sweeps.point import Outcome, simulate
 
 #: A scenario with its hash.
@@ -35,7 +36,9 @@ def run_all(jobs: Sequence[Job], workers: int, until_s: float | None) -> Iterato
     pool = joblib.Parallel(workers, return_as="generator_unordered", batch_size=1, pre_dispatch=2 * workers)
     missing = dict(jobs)
     try:
-        for done in pool(joblib.delayed(_work)(job) for job in _while_time_lasts(jobs, until_s)):
+        with left_to_this_process():
+            found = pool(joblib.delayed(_work)(job) for job in _while_time_lasts(jobs, until_s))
+        for done in found:
             del missing[done[0]]
             yield done
     except BrokenProcessPool:
@@ -47,7 +50,9 @@ def _alone(job: Job) -> Done:
     import joblib
 
     try:
-        done: Done = joblib.Parallel(2)([joblib.delayed(_work)(job)])[0]
+        with left_to_this_process():
+            found = joblib.Parallel(2, return_as="generator")([joblib.delayed(_work)(job)])
+        done: Done = next(found)
     except BrokenProcessPool:
         return job[0], Outcome.failed("its process was killed: there may be too little memory for it"), False
     return done

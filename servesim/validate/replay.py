@@ -12,6 +12,7 @@ from servesim.config.loading import load
 from servesim.results.result import Result
 from servesim.scenario import Scenario
 from servesim.simulation import run
+from servesim.sweeps.interruption import left_to_this_process
 from servesim.validate.measured import Measured
 from servesim.validate.server import as_measured
 from servesim.validate.simulated import observed
@@ -164,9 +165,11 @@ def _each(scenarios: Sequence[Scenario], jobs: int) -> Iterator[Replayed]:
         return
     import joblib  # a tenth of a second, which one replay need not wait for
 
-    yield from joblib.Parallel(jobs, return_as="generator")(
-        joblib.delayed(_replay)(each) for each in scenarios
-    )
+    with left_to_this_process():
+        found = joblib.Parallel(jobs, return_as="generator")(
+            joblib.delayed(_replay)(each) for each in scenarios
+        )
+    yield from found
 
 
 def _replay(scenario: Scenario) -> Replayed:

@@ -120,6 +120,15 @@ def test_verifying_is_prefill_of_as_many_tokens_behind_the_kv(fidelity: Any) -> 
         assert verified[name] == chunk[name]
 
 
+def test_the_host_samples_from_every_verified_token() -> None:
+    """Three sequences of five tokens, and the prompt beside them, are 16 rows of logits to it."""
+    step = times(profile(), overhead=OVERHEAD, each=Decoding(5, 5))
+    host = {one.name: one.seconds for one in step.breakdown(3, 3000, [(8, 0)]) if one.bound == "host"}
+    assert host["host_sequences"] == pytest.approx(16 * OVERHEAD.sequence_s)
+    alone_s = times(profile(), each=Decoding(5, 5)).mixed(3, 3000, [])
+    assert step.mixed(3, 3000, []) - alone_s == pytest.approx(OVERHEAD.step_s + 15 * OVERHEAD.sequence_s)
+
+
 def test_the_draft_runs_token_by_token() -> None:
     """By datasheet, at batch 1: each pass of the draft reads its weights and its KV once more."""
     drafted = [DraftModel(num_speculative_tokens=k, acceptance=0.5, model=SMALL) for k in (2, 3, 4)]

@@ -18,8 +18,8 @@ from tests.costs import AffineStepTime
 from tests.engine.test_mooncake_hits import TOKENS, origin, trace
 from tests.laws.holdings import held_blocks, shared_blocks
 from tests.laws.test_prefix_caching import same
-from tests.oracle.cases import HANGING_UP, IN_ORDER, SHARING, SPECULATING
 from tests.oracle.leap import service_of
+from tests.oracle.variants import HANGING_UP, IN_ORDER, SHARING, SPECULATING
 from tests.serving import Run, Sent, Service
 
 AMPLE, NONE = 1e7, Medium(0.0)

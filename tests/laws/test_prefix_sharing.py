@@ -15,7 +15,7 @@ from servesim.workload.origin import Origin
 from tests.laws.cases import Case, cases
 from tests.laws.holdings import held_blocks, shared_blocks
 from tests.laws.test_prefix_caching import computed_tokens, same, with_caching
-from tests.oracle.cases import draw_origins
+from tests.oracle.origins import draw_origins
 from tests.serving import Run, Service
 
 KINDS = ("continuous", "disaggregated")

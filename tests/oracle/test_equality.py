@@ -7,13 +7,14 @@ from random import Random
 
 import pytest
 
-from tests.oracle.cases import DRAWS, HANGING_UP, SHARING, SPECULATING, WITH_CLIENT
+from tests.oracle.cases import DRAWS
 from tests.oracle.client import EARLY_S
 from tests.oracle.cluster import Run
 from tests.oracle.compare import assert_equal
 from tests.oracle.hold import assert_reached, hold_equal, hold_seeds_equal, look_for_a_difference
 from tests.oracle.leap import leap
 from tests.oracle.regimes import hanging_up_regimes, regimes, sharing_regimes
+from tests.oracle.variants import HANGING_UP, SHARING, SPECULATING, WITH_CLIENT
 
 SEEDS = range(300)
 

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.oracle.cases import HANGING_UP_IN_ORDER, IN_ORDER, IN_PHASES, Case
+from tests.oracle.cases import Case
 from tests.oracle.cluster import Run
 from tests.oracle.compare import assert_blocks_returned, assert_equal
 from tests.oracle.leap import leap
+from tests.oracle.variants import HANGING_UP_IN_ORDER, IN_ORDER, IN_PHASES
 
 
 def hold_equal(case: Case) -> Run:

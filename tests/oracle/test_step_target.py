@@ -8,11 +8,12 @@ import pytest
 
 from servesim.workload.origin import ANYWHERE, Origin
 from tests.costs import AffineStepTime
-from tests.oracle.cases import TARGETED, Case, PooledCase
+from tests.oracle.cases import Case, PooledCase
 from tests.oracle.client import Sending
 from tests.oracle.cluster import Run
 from tests.oracle.continuous import Continuous
 from tests.oracle.hold import assert_reached, hold_equal, hold_seeds_equal, look_for_a_difference
+from tests.oracle.variants import TARGETED
 
 
 def regimes(case: Case, run: Run) -> Counter[str]:

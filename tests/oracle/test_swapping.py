@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.oracle.cases import SWAPPING
 from tests.oracle.hold import assert_reached, hold_seeds_equal, look_for_a_difference
 from tests.oracle.regimes import swapping_regimes
+from tests.oracle.variants import SWAPPING
 
 FLOORS = {"swapped out": 80, "host full": 40, "copied back": 80, "found on the GPU": 1}
 

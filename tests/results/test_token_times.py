@@ -12,8 +12,9 @@ from servesim.check import ConfigError
 from servesim.results.gaps import token_gaps
 from servesim.results.statistics import describe_runs
 from servesim.results.token_times import TokenTimes
-from tests.oracle.cases import DRAWS, IN_PHASES, SPECULATING
+from tests.oracle.cases import DRAWS
 from tests.oracle.leap import leap
+from tests.oracle.variants import IN_PHASES, SPECULATING
 from tests.results.made import gap, records, request, step
 from tests.results.tables import tables_of
 

@@ -215,3 +215,10 @@ def test_load_that_is_lost_after_a_long_wait_is_overload(
     summary["accounting"] |= ends
     summary["breakdown_s"]["queue"] = queue_s
     assert load in unwrapped(printed_from(summary))
+
+
+def test_a_run_of_sessions_before_any_began_is_told_of_without_a_length() -> None:
+    assert (
+        "steady=true"
+        not in screen("workload=sessions", "horizon_s=0.001", "steady=true").partition("Notes")[2]
+    )

@@ -1,12 +1,16 @@
 """Where points run."""
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from typing import Any
 
 import pytest
 
 from servesim import load
+from servesim.sweeps.interruption import left_to_this_process
 from servesim.sweeps.workers import run_all
 
 SCENARIO = load("model=llama3.1-8b", "calibration=roofline", "workload.requests=20")
@@ -45,3 +49,14 @@ def test_one_job_alone_begins_when_time_is_up(workers: int) -> None:
 
 def test_no_jobs_are_no_work() -> None:
     assert list(run_all([], -1, None)) == []
+
+
+def test_ctrl_c_is_for_this_process_and_not_for_those_it_starts() -> None:
+    """A child that is started meanwhile has it blocked; this process has it as before, afterwards."""
+    told = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    with left_to_this_process():
+        blocked = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    usual = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert (blocked.stdout, usual.stdout) == ("True\n", "False\n")
+    with pytest.raises(KeyboardInterrupt), left_to_this_process():
+        signal.raise_signal(signal.SIGINT)

@@ -10,7 +10,7 @@ from servesim.cost.model import Model
 from servesim.engine.continuous import Continuous
 from servesim.engine.queue_order.keyed import ShortestFirst
 from servesim.field_types import field_types
-from servesim.report.dashboard.controls import SLIDER, Control
+from servesim.report.dashboard.control import SLIDER, Control
 from servesim.report.dashboard.state import KINDS, B
 
 _USD = (0.2, 20.0)

@@ -1,90 +1,110 @@
-"""Controls as values: what each is called, of which kind it is, and which keys it sets.
-
-A control has one name everywhere: it is a field of a part of the state, a parameter of the URL and the id of
-the control on the page.
-"""
+"""How a value is set on the page: from a menu, or as a number, some with a slider beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import log10
+from typing import Any
 
-from servesim.report.dashboard.option_files import Chosen
+from dash import dcc, html
 
-Value = str | int | float | None
-Own = TypeVar("Own", bound="Part")
+from servesim.report.dashboard.part import Value, written
 
-
-def control(kind: type, default: Value, *keys: str) -> Any:
-    """Declare a control: the kind of its values, the value it starts with, and the keys that it sets.
-
-    A value that is None stands for no value: as the configuration files have it, or no limit.
-    """
-    return field(default=default, metadata={"kind": kind, "keys": keys})
+#: What follows the name of a control in the id of its slider, and in that of all it consists of.
+SLIDER, WHOLE = "-slider", "-control"
 
 
 @dataclass(frozen=True)
-class Part:
-    """Controls that belong together; what they say is said in overrides, as far as it is seen."""
+class Control:
+    """How one value is set: from a menu, or as a number, with a logarithmic slider where it has ends.
 
-    @property
-    def chosen(self) -> Chosen:
-        """The options that its controls choose."""
-        return Chosen({})
+    ``empty`` says what no value means: a menu then begins with it, and a number may be left out. Where the
+    configuration files say what a value is of itself, that is shown in its place. ``words`` are labels of
+    options that do not speak for themselves.
+    """
 
-    def keys(self, name: str) -> tuple[str, ...]:
-        """Return the keys that a control sets."""
-        found: tuple[str, ...] = self.__dataclass_fields__[name].metadata["keys"]
-        return found
+    label: str
+    options: Sequence[str] = ()
+    ends: tuple[float, float] | None = None
+    empty: str = ""
+    half: bool = True
+    words: Mapping[str, str] = field(default_factory=dict)
+    kind: type = str
 
-    def shows(self, name: str) -> bool:
-        """Tell whether a control is seen: whether what is chosen has all that it sets."""
-        return all(self.chosen.has(key) for key in self.keys(name))
+    def component(self, name: str, value: Value, own: Value, keys: Sequence[str], hidden: bool) -> html.Div:
+        """Return the control under its label, which tells the keys that it sets."""
+        parts: list[Any] = [html.Label(self.label, htmlFor=name)]
+        parts.append((self._menu if self.options else self._number)(name, value, own))
+        style = "control half" if self.half else "control"
+        return html.Div(parts, className=style, id=f"{name}{WHOLE}", title=" ".join(keys), hidden=hidden)
 
-    def own(self, name: str) -> Any:
-        """Return what a control without a value stands at, as the files have it; None: they say nothing."""
-        keys = self.keys(name)
-        return self.chosen.own(keys[0]) if keys else None
+    def _menu(self, name: str, value: Value, own: Value) -> dcc.Dropdown:
+        return dcc.Dropdown(
+            id=name,
+            options=self.offered(value, own),
+            value=in_control(value),
+            clearable=False,
+            searchable=False,
+        )
 
-    def overrides(self) -> Iterator[str]:
-        """Yield what is seen, and not as the configuration files have it."""
-        for name, value in self.changes():
-            if self.shows(name):
-                yield from (f"{key}={written(value)}" for key in self.keys(name))
+    def _number(self, name: str, value: Value, own: Value) -> html.Div:
+        number = dcc.Input(
+            id=name,
+            type="text" if self.empty else "number",  # of the two, only text can be cleared
+            value=in_control(value),
+            debounce=0.3,
+            step="any",
+            placeholder=self.stands_at(own),
+        )
+        return html.Div([number, *self._slider(name, own if value is None else value)], className="number")
 
-    def changes(self) -> Iterator[tuple[str, Value]]:
-        """Yield name and value of the controls that are not as they start."""
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if value != each.default:
-                yield each.name, value
+    def _slider(self, name: str, value: Value) -> list[dcc.Slider]:
+        if self.ends is None:
+            return []
+        low, high = map(log10, self.ends)
+        return [
+            dcc.Slider(
+                id=name + SLIDER,
+                min=low,
+                max=high,
+                step=(high - low) / 200,
+                value=self.position(value),
+                marks=None,
+                allow_direct_input=False,
+                updatemode="mouseup",
+            )
+        ]
 
-    @classmethod
-    def of(cls: type[Own], values: Mapping[str, Any]) -> Own:
-        """Return the part of controls with these values; what is missing is as it starts."""
-        known = kinds(cls)
-        return cls(**{name: as_kind(known[name], value) for name, value in values.items() if name in known})
+    def stands_at(self, own: Value) -> str:
+        """Return what is shown where there is no value: the one that it has of itself, if that is known."""
+        return self.empty if own is None or not self.empty else written(own)
+
+    def offered(self, value: Value, own: Value) -> list[dict[str, Any]]:
+        """Return what the menu offers: labels and values, the present value in any case.
+
+        A value of a URL may be none of the options; it is added, so that it is kept.
+        """
+        empty = [{"label": self.stands_at(own), "value": ""}] if self.empty else []
+        named = [{"label": self.words.get(each, each), "value": self.kind(each)} for each in self.options]
+        offered = empty + [each for each in named if not self.empty or each["value"] != own]
+        shown = in_control(value)
+        known = any(each["value"] == shown for each in offered)
+        return offered if known else [*offered, {"label": str(shown), "value": shown}]
+
+    def position(self, value: Value) -> float:
+        """Return where the slider of a value stands: within its ends, and at the low one without a value."""
+        assert self.ends is not None
+        low, high = self.ends
+        number = float(value) if isinstance(value, (int, float)) else low
+        return log10(min(max(number, low), high))
+
+    def slid(self, place: float) -> float:
+        """Return the value where its slider stands: three digits of it, whole where it has to be."""
+        value = float(f"{10.0**place:.3g}")
+        return round(value) if self.kind is int else value
 
 
-def kinds(part: type[Part]) -> dict[str, type]:
-    """Return the kind of value of each control of a part, by its name."""
-    return {each.name: each.metadata["kind"] for each in fields(part)}
-
-
-def as_kind(kind: type, value: Value) -> Value:
-    """Return a value as its control holds it: no text is no value, and numbers are of one type."""
-    if value == "" or value is None:
-        return None
-    if kind is str:
-        return str(value)
-    number = float(value)
-    return int(number) if kind is int and number.is_integer() else number
-
-
-def written(value: Value) -> str:
-    """Return a value as it is typed: as few digits as mean exactly this number."""
-    if value is None:
-        return "null"
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
-    return str(int(value)) if whole else str(value)
+def in_control(value: Value) -> Value:
+    """Return a value as its control holds it: no value is no text, in menus, too."""
+    return "" if value is None else value

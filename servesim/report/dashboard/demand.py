@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from servesim.report.dashboard.control import Part, Value, control, written
 from servesim.report.dashboard.option_files import Chosen, settings
+from servesim.report.dashboard.part import Part, Value, control, written
 from servesim.workload import sessions, synthetic
 
 #: What is said of paying tenants, where there are any beside those who do not pay.

@@ -18,7 +18,7 @@ from servesim.report.dashboard.catalogue import (
     control_of,
     slider_of,
 )
-from servesim.report.dashboard.controls import SLIDER, WHOLE, in_control
+from servesim.report.dashboard.control import SLIDER, WHOLE, in_control
 from servesim.report.dashboard.limits import objective
 from servesim.report.dashboard.loaded import Loaded
 from servesim.report.dashboard.sidebar import GROUPS, mark_of, told, viewed

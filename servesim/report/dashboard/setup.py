@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from servesim.report.dashboard.control import Part, Value, control
 from servesim.report.dashboard.option_files import Chosen, settings
+from servesim.report.dashboard.part import Part, Value, control
 
 #: Controls that a scheduler has the keys for, and refuses all values of but the one that it starts with.
 _REFUSED = {"static": ("speculation",), "disaggregated": ("policy", "offload")}

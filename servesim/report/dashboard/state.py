@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from servesim.check import Problem
-from servesim.report.dashboard.control import Part, Value, as_kind, control, kinds, written
 from servesim.report.dashboard.demand import Demand
+from servesim.report.dashboard.part import Part, Value, as_kind, control, kinds, written
 from servesim.report.dashboard.setup import Setup
 
 B = "b-"  # before the names of what configuration B has of its own

@@ -53,29 +53,40 @@ class Turns:
         return Dialogue(session, pause_ns, dated > 0) if len(self._last) < len(session) else None
 
     def _noted(self, place: str, value: dict[str, Any]) -> dict[str, Any]:
-        name, time = value.get(SESSION), value.get(TIME)
-        key, pause_ms = next(((key, value[key]) for key in DELAYS if value.get(key) is not None), (None, 0))
-        if name is not None and type(name) not in (str, int):
-            self._add(place, SESSION, name, "must be text or a whole number")
-            name = None
-        if type(pause_ms) not in (int, float) or not 0 <= pause_ms <= _LATEST_MS:
-            self._add(place, str(key), pause_ms, f"must be a number from 0 to {_LATEST_MS:,.6g} (ms)")
-            pause_ms = 0
+        """Note whose turn an object is, and return it, with a time where it has none of its own."""
+        name, time = self._name(place, value), value.get(TIME)
+        key, pause_ms = self._pause(place, value)
         number = len(self._last) if name is None else self._numbers.setdefault(name, len(self._last))
-        later = number < len(self._last)
-        if not later:
+        if number == len(self._last):
             self._last.append(None)
             if pause_ms:
                 problem = Problem(f"path, {place}, {key}", pause_ms, _NO_TURN)
                 self._faults.add([Recurring(place, f"has a {key} that {_NO_TURN}", problem)])
         elif time is None and (last := self._last[number]) is not None:
             value = {**value, TIME: last + pause_ms}
-        for column, noted in zip(
-            self._columns, (number, round(pause_ms * _NS), time is not None), strict=True
-        ):
+        row = number, round(pause_ms * _NS), time is not None
+        for column, noted in zip(self._columns, row, strict=True):
             column.append(noted)
         self._last[number] = value[TIME] if type(value.get(TIME)) in (int, float) else None
         return value
 
+    def _name(self, place: str, value: dict[str, Any]) -> str | int | None:
+        """Return what the session of an object is called; None: it has none, or none that could be."""
+        name = value.get(SESSION)
+        if name is None or type(name) in (str, int):
+            return name
+        self._add(place, SESSION, name, "must be text or a whole number")
+        return None
+
+    def _pause(self, place: str, value: dict[str, Any]) -> tuple[str | None, float]:
+        """Return the key of an object's pause and the pause (ms), 0 where there is none, or none could be."""
+        key = next((key for key in DELAYS if value.get(key) is not None), None)
+        pause_ms = 0 if key is None else value[key]
+        if type(pause_ms) in (int, float) and 0 <= pause_ms <= _LATEST_MS:
+            return key, pause_ms
+        self._add(place, str(key), pause_ms, f"must be a number from 0 to {_LATEST_MS:,.6g} (ms)")
+        return key, 0
+
     def _add(self, place: str, key: str, value: object, rule: str) -> None:
+        """Take note of what is wrong with the value of a key."""
         self._faults.add([Problem(f"path, {place}, {key}", value, rule)])

@@ -11,7 +11,7 @@ from servesim.check import Problem
 from servesim.config.expansion import Expansion
 from servesim.config.groups import Groups
 from servesim.report.dashboard.catalogue import CONTROLS
-from servesim.report.dashboard.control import Value
+from servesim.report.dashboard.part import Value
 from servesim.report.dashboard.state import State
 
 SCHEDULERS = Groups.of(None).options("scheduler")

@@ -11,8 +11,8 @@ from servesim import load
 from servesim.check import Problem
 from servesim.cluster.pools import Pool, PrefillDecode
 from servesim.config.groups import Groups
-from servesim.report.dashboard.control import kinds, written
 from servesim.report.dashboard.demand import Demand
+from servesim.report.dashboard.part import kinds, written
 from servesim.report.dashboard.setup import Setup
 from servesim.report.dashboard.state import KINDS, State, View, command, query_of
 

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("dash", reason="needs dash, of the extra dashboard")
 
 from servesim.report.dashboard.catalogue import BLANKS, CONTROLS, MENUS, SLIDERS, control_of
-from servesim.report.dashboard.controls import in_control
+from servesim.report.dashboard.control import in_control
 from servesim.report.dashboard.sidebar import GROUPS, sidebar, viewed
 from servesim.report.dashboard.state import KINDS, State
 
