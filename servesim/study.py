@@ -19,6 +19,7 @@ from servesim.frontier.replications import brackets, compared, over_seeds, setti
 from servesim.screen.console import console
 from servesim.screen.figures import counted
 from servesim.screen.idle import idle
+from servesim.screen.notes import FREE_TIERS
 from servesim.screen.progress import points_bar
 from servesim.screen.sweep import Column, Rows, counts, error_lines, print_sweep
 from servesim.screen.words import formats
@@ -41,6 +42,8 @@ FIGURES = (
 )
 #: Columns of what may have an effect or none.
 _LOOKED_AT = ("scenario.router.", "scenario.scheduler.", "scenario.workload.")
+#: A figure that only runs with KV tiers have.
+_LOADED = "offload.loaded_tokens"
 _FOLDER = "hydra.sweep.dir"
 #: Seeds from which on Student's interval says something: of two, it is 12.7 standard errors wide.
 _FEWEST_SEEDS = 3
@@ -184,6 +187,8 @@ def _on_the_scenarios(table: pd.DataFrame) -> Iterator[str]:
     said = table.get("scenario.notes")
     lists = [] if said is None else [json.loads(each) for each in said.dropna().unique()]
     yield from dict.fromkeys(note for notes in lists for note in notes)
+    if _LOADED in table and table[_LOADED].notna().any():
+        yield FREE_TIERS
     names = [name for name in map(str, table) if name.startswith(_LOOKED_AT)]
     rows = table.loc[table["status"] != FAILED, names].drop_duplicates().to_dict("records")
     told = ({str(name): value for name, value in row.items() if pd.notna(value)} for row in rows)
