@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 from servesim.check import Problem
 from servesim.cluster.deployment import Deployment, PoolMemory, Role
@@ -12,14 +12,18 @@ from servesim.cluster.pools import Pool
 from servesim.cost.auto import Auto
 from servesim.cost.gpu import Gpu
 from servesim.cost.memory import MemorySheet, kv_bytes_per_token, memory_sheet
-from servesim.cost.model import Model
+from servesim.cost.model import KvCacheDtype, Model
 from servesim.cost.overhead import EngineOverhead
 from servesim.cost.profile import Profile
 from servesim.cost.roofline import Roofline
+from servesim.cost.speculation import Speculation
 from servesim.cost.speculative import speculative_step_time
 from servesim.cost.step_time import StepTime
 from servesim.engine.continuous import Continuous
 from servesim.engine.static import Static
+
+#: Step times that are kept, each with its tables: a megabyte or so.
+_KEPT = 16
 
 
 @dataclass(frozen=True)
@@ -108,19 +112,17 @@ class Placement:
 
     def _step_time(self) -> StepTime:
         """Return the step times of a replica."""
-        sequences, tokens = self.scheduler.step_limits
-        times = partial(
-            self.calibration.step_time,
-            gpu=self.gpu,
-            tensor_parallel_size=self.pool.tensor_parallel_size,
-            kv_cache_dtype=self.scheduler.kv_cache_dtype,
-            max_num_seqs=sequences,
-            max_num_batched_tokens=tokens,
+        scheduler = self.scheduler
+        return _step_time(
+            self.calibration,
+            self.model,
+            self.gpu,
+            self.pool.tensor_parallel_size,
+            scheduler.kv_cache_dtype,
+            scheduler.step_limits,
+            scheduler.speculation,
+            self.engine_overhead,
         )
-        speculation = self.scheduler.speculation
-        if speculation is None:
-            return times(self.model, overhead=self.engine_overhead)
-        return speculative_step_time(times, speculation, self.model, self.engine_overhead)
 
     # ---- problems ---------------------------------------------------------------------------------
 
@@ -176,3 +178,32 @@ class Placement:
             f"step); or set scheduler.max_model_len={tokens}, and longer requests are dropped or cut"
         )
         return Problem("scheduler.max_num_batched_tokens", tokens, message)
+
+
+@lru_cache(maxsize=_KEPT)
+def _step_time(
+    calibration: Auto | Profile | Roofline,
+    model: Model,
+    gpu: Gpu,
+    tensor_parallel_size: int,
+    kv_cache_dtype: KvCacheDtype,
+    limits: tuple[int, int],
+    speculation: Speculation | None,
+    overhead: EngineOverhead | None,
+) -> StepTime:
+    """Return the step times of a replica; the runs of a sweep have few, and share their tables.
+
+    ``limits``: sequences and tokens of a step.
+    """
+    sequences, tokens = limits
+    times = partial(
+        calibration.step_time,
+        gpu=gpu,
+        tensor_parallel_size=tensor_parallel_size,
+        kv_cache_dtype=kv_cache_dtype,
+        max_num_seqs=sequences,
+        max_num_batched_tokens=tokens,
+    )
+    if speculation is None:
+        return times(model, overhead=overhead)
+    return speculative_step_time(times, speculation, model, overhead)

@@ -208,7 +208,8 @@ class ContinuousEngine(Scheduling):
         if request is self.partial:
             self.partial = None
         if request.generated:
-            self._log_gap(pack_gap(request.id, now, request.resume(now), 1))
+            log = self._log_gap
+            log(pack_gap(request.id, now, request.resume(now), 1))
         else:
             self._emit_first(request, now)
         request.generated += 1

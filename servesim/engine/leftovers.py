@@ -35,7 +35,9 @@ class Leftovers:
         stretch = self._kept.get(request)
         if stretch is None:
             return None
-        left = self._left(*stretch, free_blocks)
+        end, length = stretch  # as _left has it, without a call
+        left = end - self.given + free_blocks
+        left = 0 if left < 0 else length if left > length else left
         return left, left
 
     def hold(self, request: Request, blocks: int) -> None:

@@ -46,7 +46,8 @@ class Scheduling:
         #: the prompts of the step, each with the tokens of it
         self._chunks: list[tuple[Request, int]] = []
         self._preempted = 0
-        self._futile = 0
+        self._futile = 0  # preemptions since the last token
+        self._most_futile = 1000 + 10 * self.max_num_seqs
         #: whether requests also come in otherwise than through the queue
         self._lands = False
 
@@ -161,7 +162,7 @@ class Scheduling:
         request.preempt(now)
         self.waiting.appendleft(request)
         self._futile += 1
-        if self._futile > 1000 + 10 * self.max_num_seqs:
+        if self._futile > self._most_futile:
             raise StalledError(f"replica {self.replica} preempts without end at {now:.6f} s")
         return request
 

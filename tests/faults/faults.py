@@ -141,8 +141,8 @@ FAULTS = (
     Fault(
         "a preempted request finds a block that has been taken",
         LEFTOVERS,
-        "end - self.given + free_blocks, length",
-        "end - self.given + free_blocks + 1, length",
+        "left = end - self.given + free_blocks\n",
+        "left = end - self.given + free_blocks + 1\n",
     ),
     Fault(
         "a preempted request finds a block that was not full",
