@@ -91,13 +91,15 @@ class Scenario:
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong between components: profiles, parallelism, memory, lengths."""
-        if isinstance(self.calibration, Auto) and not self.calibration.profiles:
+        nothing_fitted = isinstance(self.calibration, Auto) and not self.calibration.profiles
+        if nothing_fitted:
             engine = self.engine_overhead.engine if self.engine_overhead else None
             message = (
                 f"there is no profile for the engine {engine}; choose another engine_overhead or roofline"
             )
             yield Problem("calibration", "auto", message)
-        yield from self._profile_problems()
+        unknown = list(self._profile_problems())
+        yield from unknown
         split = isinstance(self.cluster, PrefillDecode)
         if split != isinstance(self.scheduler, Disaggregated):
             wanted = "prefill and decode pools" if not split else "one pool"
@@ -112,7 +114,10 @@ class Scenario:
             impossible = list(placement.split_problems())
             yield from impossible
             if not (impossible or misfits):
-                yield from placement.memory_problems(self._system_prompt_tokens)
+                unfit = list(placement.memory_problems(self._system_prompt_tokens))
+                yield from unfit
+                if not (unfit or unknown or nothing_fitted):
+                    yield from placement.target_problems()
 
     def _profile_problems(self) -> Iterator[Problem]:
         """Yield the GPUs that name one whose profile is not there."""
@@ -134,7 +139,7 @@ class Scenario:
         if isinstance(self.workload, Synthetic):
             yield from self.client.misfits(self.workload.concurrency)
         if self.conversations is not None:
-            yield from self.client.misfits_of_sessions()
+            yield from self.client.misfits_of_sessions(isinstance(self.workload, Trace))
 
     def admission_problems(self) -> Iterator[Problem]:
         """Yield the limit that admission control goes by, where there is none."""

@@ -134,6 +134,15 @@ def test_whole_prompts_must_fit_into_a_step() -> None:
     assert only_problem(scheduled(fitting, max_model_len=8193)).path == "scheduler.max_num_batched_tokens"
 
 
+def test_no_step_with_a_prompt_keeps_to_a_target_that_one_token_misses() -> None:
+    """Everything would be computed token by token, and nothing of it beside a decode."""
+    least_s = scenario().deployments()[0].step_time.mixed(0, 0, [(1, 0)])
+    problem = only_problem(scheduled(scenario(), step_target_s=0.999 * least_s))
+    assert problem.path == "scheduler.step_target_s"
+    assert f"one of a single token takes {least_s:.3g} s" in problem.message
+    assert found(scheduled(scenario(), step_target_s=least_s)) == []
+
+
 def test_problems_of_components_come_with_their_path() -> None:
     wrong = scheduled(replace(scenario(), seed=-1, horizon_s=0.0), block_size=0)
     assert [problem.path for problem in found(wrong)] == ["scheduler.block_size", "seed", "horizon_s"]

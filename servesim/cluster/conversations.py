@@ -13,6 +13,7 @@ from servesim.cluster.client import PAUSE_REQUESTS
 from servesim.cluster.listener import Listener, Server
 from servesim.engine.clock import ARRIVAL, EARLY_S, Alarm, Clock
 from servesim.streams import Streams
+from servesim.workload.batch import MOST_REQUESTS
 from servesim.workload.recorded import RecordedSession, RecordedSessions
 from servesim.workload.request import Request
 from servesim.workload.session import Session
@@ -25,7 +26,8 @@ class Ends:
 
     ``durations_s`` and ``requests`` are of the first two, where anything was sent: seconds from the first
     sending to the end of the last answer, and the number of requests. ``open_s`` are seconds up to the last
-    answer of those that had more to say when the sending ended, or the run. ``requests_meant`` is what a
+    answer of those that had more to say when the sending ended, or the run. ``turns_given_up`` are turns of
+    the failed ones for which there was room, and that were not sent. ``requests_meant`` is what a
     session that nothing ends early sends on average, and ``last_begun_s`` when the last of a limited number
     began; otherwise infinite.
     """
@@ -36,6 +38,7 @@ class Ends:
     completed: int = 0
     context_full: int = 0
     failed: int = 0
+    turns_given_up: int = 0
     durations_s: array[float] = field(default_factory=lambda: array("d"))
     requests: array[int] = field(default_factory=lambda: array("q"))
     open_s: array[float] = field(default_factory=lambda: array("d"))
@@ -98,8 +101,9 @@ class Conversations(Listener):
         self._until_s = inf if workload.duration_s is None else workload.duration_s
         self._context = inf if workload.max_context_tokens is None else workload.max_context_tokens
         self._longest = min(self._context, max_model_len - 1)
-        # a prompt has a token of each turn at least; one turn more than can be sent tells how a session ends
-        self._sessions = workload.conversations(streams, int(min(self._most, self._longest)) + 1)
+        # one turn more than can be sent tells how a session ends
+        turns = min(self._most, self._longest) if workload.grows else self._most
+        self._sessions = workload.conversations(streams, int(min(turns, MOST_REQUESTS)) + 1)
         self._open: dict[Talk, None] = {}
         self._asking: dict[Request, Talk] = {}
         self._next_s = next(self._starts_s, None)
@@ -159,6 +163,7 @@ class Conversations(Listener):
         session, turn, talk.answered_s = talk.session, talk.sent, now
         if request.generated < request.output_tokens:
             ends.failed += 1
+            ends.turns_given_up += max(self._turns(session) - turn, 0)
         elif turn == session.turns:
             ends.completed += 1
             self._note(talk, now)

@@ -153,6 +153,20 @@ class Placement:
         elif (wrong := self._never_scheduled()) is not None:
             yield wrong
 
+    def target_problems(self) -> Iterator[Problem]:
+        """Yield the length of steps that not even a single token of a prompt by itself keeps to.
+
+        Every prompt would be computed token by token, each step longer than asked for, and none of them
+        beside a decode.
+        """
+        target_s = self.scheduler.step_target_s if isinstance(self.scheduler, Continuous) else None
+        if target_s is None:
+            return
+        least_s = self._step_time().mixed(0, 0, [(1, 0)])
+        if target_s < least_s:
+            message = f"no step with a prompt is that short: one of a single token takes {least_s:.3g} s"
+            yield Problem("scheduler.step_target_s", target_s, message)
+
     def _too_long(self) -> Problem | None:
         """Return the ``max_model_len`` that was asked for, where model or KV cache allow less."""
         given, allowed = self.scheduler.max_model_len, self.model.max_position_embeddings

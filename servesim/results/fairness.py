@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from servesim.results.outcomes import Outcomes
 from servesim.results.rates import ratio
 from servesim.results.records import Records
 from servesim.results.service import Service
-from servesim.results.statistics import describe
+from servesim.results.slo import Slo
 from servesim.results.window import Window
 
 Floats = NDArray[np.float64]
@@ -25,19 +26,29 @@ LEAST_BACKLOG = 0.01
 
 
 def fairness(
-    records: Records, run: Window, tenants: Mapping[str, Mapping[str, Any]]
+    records: Records,
+    run: Window,
+    sent: NDArray[np.bool_],
+    slo: Slo,
+    tenants: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any] | None:
-    """Return what each tenant was served in the whole run, and how even that was; None: there is one tenant.
+    """Return what became of each tenant's requests, what they were served, and how even that was.
+
+    None where there is one tenant. Requests are those ``sent`` in the window of the summary; service is that
+    of the whole run.
 
     Jain's index of n services x, each over the tenant's weight, is (sum x)^2 / (n sum x^2): 1 where all are
     equal, 1/n where one gets everything (Jain, Chiu and Hawe, "A quantitative measure of fairness", 1984). It
     is of the service had at replicas while *every* tenant had requests waiting there, since nobody is wronged
     who gets all that he asks for, and a queue divides only what its own replica serves. Those times of all
-    replicas are summed; where that is less than a hundredth of the run, there is no index.
+    replicas are summed; where that is less than a hundredth of the run, there is no index. Service counts
+    what was computed for requests that never completed, too.
 
     Args:
         records: the closed records.
         run: the whole run.
+        sent: the requests that the summary speaks of.
+        slo: what makes a request good.
         tenants: the tenants of the workload by name, as far as they have names.
     """
     numbers, place, counts = np.unique(
@@ -46,7 +57,7 @@ def fairness(
     if len(numbers) < 2:
         return None
     rows = np.split(np.argsort(place, kind="stable"), np.cumsum(counts)[:-1])
-    everybody = Service.of(records, run)
+    everybody, outcomes = Service.of(records, run), Outcomes(records, slo)
     names = [_name(int(number), tenants) for number in numbers]
     weights = np.array([float(tenants.get(name, {}).get("weight", 1.0)) for name in names])
     backlog_s, had = _while_all_wait(everybody, place, _replicas(records))
@@ -61,7 +72,7 @@ def fairness(
         "tenants": {
             names[tenant]: {
                 "weight": weights[tenant],
-                **_figures(records, rows[tenant]),
+                **outcomes.of(sent & (place == tenant)),
                 "service_per_s": ratio(whole[tenant], run.length_s),
                 "backlogged_service_per_s": had[tenant] / backlog_s if compared else nan,
             }
@@ -112,15 +123,3 @@ def _name(number: int, tenants: Mapping[str, Any]) -> str:
     """Return the name of a tenant, or its number."""
     names = list(tenants)
     return names[number] if 0 <= number < len(names) else str(number)
-
-
-def _figures(records: Records, rows: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the numbers of a tenant's requests, and how long its users waited for a first token."""
-    table = records.request_table
-    ttft_s = table.column("ttft_s")[rows]
-    said = describe(ttft_s[~np.isnan(ttft_s)])
-    return {
-        "requests": len(rows),
-        "completed": int((~np.isnan(table.column("e2e_s")[rows])).sum()),
-        "ttft_s": {name: said[name] for name in ("mean", "p50", "p99")},
-    }

@@ -18,7 +18,8 @@ def sessions(records: Records, ends: Ends) -> dict[str, Any]:
     """Return the ends of all sessions, and what is to say of those with an end of their own.
 
     These have completed, or had no room for the next prompt: requests of each, and seconds from the first
-    sending to the end of the last answer, thinking and tools included. ``requests_meant`` are those of a
+    sending to the end of the last answer, thinking and tools included. ``turns_given_up`` were never sent,
+    since a request before them was dropped or timed out. ``requests_meant`` are those of a
     session that nothing ends early, on average; sessions were begun for ``begun_for_s``, up to the end of the
     sending or to the last of a limited number.
     """
@@ -31,6 +32,7 @@ def sessions(records: Records, ends: Ends) -> dict[str, Any]:
         "completed": ends.completed,
         "context_full": ends.context_full,
         "failed": ends.failed,
+        "turns_given_up": ends.turns_given_up,
         "unfinished": ends.unfinished,
         "requests": describe(np.array(ends.requests, dtype=np.float64)),
         "duration_s": describe(np.array(ends.durations_s, dtype=np.float64)),
@@ -55,14 +57,17 @@ def percentile_of_stays(ends: Ends, percent: float) -> float:
 
 
 def _of_turns(records: Records, chosen: NDArray[np.bool_]) -> dict[str, float]:
-    """Return the number of some requests, their mean tokens when first scheduled, and mean TTFT."""
+    """Return the numbers of some requests, their mean tokens when first scheduled, and mean TTFT.
+
+    TTFT is of those that completed, as everywhere.
+    """
     requests = records.request_table
     names = ("input_tokens", "cached_tokens", "recovered_tokens")
     inputs, cached, recovered = (int(requests.column(name)[chosen].sum()) for name in names)
-    ttft_s = requests.column("ttft_s")[chosen]
-    ttft_s = ttft_s[~np.isnan(ttft_s)]
+    ttft_s = requests.column("ttft_s")[chosen & ~np.isnan(requests.column("e2e_s"))]
     return {
         "requests": int(chosen.sum()),
+        "completed": len(ttft_s),
         "input_tokens": ratio(inputs, int(chosen.sum())),
         "cached_tokens": ratio(cached - recovered, int(chosen.sum())),
         "ttft_s": ratio(float(ttft_s.sum()), len(ttft_s)),

@@ -21,6 +21,7 @@ from servesim.results.fairness import fairness
 from servesim.results.gaps import further_tokens, token_gaps
 from servesim.results.goodput import Judged, goodput
 from servesim.results.latency import breakdown, latency
+from servesim.results.overload import overloaded
 from servesim.results.prefill import prefill
 from servesim.results.pricing import Pricing, cost
 from servesim.results.records import Records
@@ -91,10 +92,11 @@ def summarise(
     judged = Judged.of(records, slo, window, ended, facts.held_due_s)
     gpus = sum(pool.gpus for pool in deployments)
     used = usage(records, deployments, weights_dtype, board_power, window)
+    account, spent_s = accounting(records, facts), breakdown(records, kept)
     summary = {
         "scenario": scenario,
         "traffic": traffic(records, facts.held_due_s),
-        "accounting": accounting(records, facts),
+        "accounting": account,
         "prefill": prefill(records, facts.evicted_blocks),
         **({} if facts.sessions is None else {"sessions": sessions(records, facts.sessions)}),
         "duration_s": whole.length_s,
@@ -102,8 +104,9 @@ def summarise(
         "window_s": window.length_s,
         "settled": settled.found if steady else None,
         "saturated": _saturated(records, settled.window, facts),
+        "overloaded": overloaded(account, spent_s),
         "latency": times,
-        "breakdown_s": breakdown(records, kept),
+        "breakdown_s": spent_s,
         "throughput": throughput(delivered, window, deployments),
         "goodput": goodput(slo, judged, window, gpus),
         **_by_whom(records, whole, sent, slo, scenario),
@@ -132,7 +135,7 @@ def _by_whom(
 ) -> dict[str, Any]:
     """Return the sections that tell tenants and classes apart, where there are several."""
     named = scenario.get("workload", {}).get("tenants") or {}
-    found = {"fairness": fairness(records, whole, named), "classes": classes(records, slo, sent)}
+    found = {"fairness": fairness(records, whole, sent, slo, named), "classes": classes(records, slo, sent)}
     return {name: section for name, section in found.items() if section is not None}
 
 

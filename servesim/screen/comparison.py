@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from servesim.screen.figures import money, number, percent
+from servesim.screen.figures import money, number, percent, rounded_percent
 from servesim.screen.hardware import gpus, usd_per_hour
 from servesim.screen.idle import idle
 from servesim.screen.remarks import remarks
@@ -91,7 +91,7 @@ def _beyond(summaries: Sequence[Mapping[str, Any] | None]) -> dict[tuple[str, st
     there = [one for one in summaries if one]
     columns: dict[tuple[str, str, str], Callable[[Mapping[str, Any]], str]] = {}
     if any(prefill_saved(one) for one in there):
-        columns["", "prefill", "saved"] = lambda one: percent(prefill_saved(one))
+        columns["", "prefill", "saved"] = lambda one: rounded_percent(prefill_saved(one))
     if any(_loses(one["accounting"]) for one in there):
         columns["", "", "served"] = lambda one: percent(one["accounting"]["success"])
     if any(one["accounting"]["retries"] for one in there):

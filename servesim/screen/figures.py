@@ -6,6 +6,7 @@ from math import floor, log10
 from typing import Any
 
 _CENT = 0.01
+_LONG_S = 999.9995  # from here on, milliseconds have seven digits
 _LEAST_USD = 1e-9  # below it, no number of digits is worth reading
 
 
@@ -23,11 +24,21 @@ def signed(value: float) -> str:
 
 
 def percent(share: float | None, decimals: int = 1) -> str:
-    """Return a share of 1 in per cent, cut, not rounded: what falls short of 100% never reads as 100%."""
+    """Return a share of 1 in per cent, cut, not rounded: what falls short of a target never reads as it."""
     if share is None:
         return "-"
     cut = floor(round(share * 10 ** (decimals + 2), 6)) / 10**decimals
     return f"{cut:.{decimals}f}%"
+
+
+def scale_of(*seconds: float | None) -> float:
+    """Return the units of a second in which to tell times: seconds where one has seven digits in ms."""
+    return 1.0 if max((each or 0.0 for each in seconds), default=0.0) >= _LONG_S else 1e3
+
+
+def rounded_percent(share: float | None) -> str:
+    """Return a share of 1 in per cent, rounded: for shares that are held against no target."""
+    return "-" if share is None else f"{share:.1%}"
 
 
 def dollars(usd: float | None) -> str:

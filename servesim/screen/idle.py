@@ -23,7 +23,7 @@ def idle(scenarios: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """
     found: dict[str, dict[str | None, None]] = {}
     for scenario in scenarios:
-        for note, where in (*_router(scenario), *_tenants(scenario)):
+        for note, where in (*_router(scenario), *_tenants(scenario), *_turns(scenario)):
             found.setdefault(note, {})[where] = None
     for note, places in found.items():
         if None not in places:
@@ -36,6 +36,17 @@ def _router(scenario: Mapping[str, Any]) -> Iterator[_Told]:
     if router in _BY_PREFIX:
         note = f"router {router}: no replica reuses the beginning of a prompt, so only the load counts"
         yield note, None if caches else ""
+
+
+def _turns(scenario: Mapping[str, Any]) -> Iterator[_Told]:
+    """Yield what is for the sessions of a trace, whose rows nevertheless follow no turns."""
+    workload = scenario["workload"]
+    apart = "" if workload.get("follow_turns") is False else None
+    if workload.get("turn_inputs", "auto") != "auto":
+        yield "workload.turn_inputs has no effect with workload.follow_turns=false", apart
+    if scenario["router"]["kind"] == "session_sticky":
+        note = "router session_sticky: with workload.follow_turns=false no request has a session"
+        yield f"{note}, so only the load counts", apart
 
 
 def _tenants(scenario: Mapping[str, Any]) -> Iterator[_Told]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from servesim.screen.figures import percent
+from servesim.results.overload import loses_many, rejected
+from servesim.screen.figures import rounded_percent
 
 _SHARES = {
     "busy": "busy",
@@ -13,8 +14,6 @@ _SHARES = {
     "bandwidth": "of bandwidth",
     "kv_cache": "of KV blocks held by requests",
 }
-#: Share of the requests from which on their loss is told, and of E2E from which on a wait is long.
-_MANY_LOST, _LONG = 0.01, 0.1
 
 
 def load(summary: Mapping[str, Any]) -> str:
@@ -28,7 +27,7 @@ def load(summary: Mapping[str, Any]) -> str:
 
 
 def _shares(used: Mapping[str, Any]) -> str:
-    return ", ".join(f"{percent(used[name])} {words}" for name, words in _SHARES.items())
+    return ", ".join(f"{rounded_percent(used[name])} {words}" for name, words in _SHARES.items())
 
 
 def _saturation(summary: Mapping[str, Any]) -> str:
@@ -44,13 +43,10 @@ def _saturation(summary: Mapping[str, Any]) -> str:
 
 
 def _lost(summary: Mapping[str, Any]) -> str:
-    """Tell of load that was lost; where others waited long, a queue that is cut so need not grow."""
+    """Tell of load that was lost, where it was more than a little."""
     accounting = summary["accounting"]
-    rejected = sum(accounting["dropped"].get(reason, 0) for reason in ("queue_full", "slo"))
-    ends = {"timed out": accounting["timed_out"], "rejected": rejected}
-    if sum(ends.values()) <= _MANY_LOST * accounting["injected"]:
+    if not loses_many(accounting):
         return ""
+    ends = {"timed out": accounting["timed_out"], "rejected": rejected(accounting)}
     said = " and ".join(f"{count:,} {how}" for how, count in ends.items() if count)
-    spent = {name: part or 0.0 for name, part in summary["breakdown_s"].items()}
-    waited = spent["queue"] + spent["preempted"] + spent["decode_queue"]
-    return f"OVERLOADED ({said})" if rejected or waited > _LONG * sum(spent.values()) else said
+    return f"OVERLOADED ({said})" if summary["overloaded"] else said

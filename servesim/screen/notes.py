@@ -231,6 +231,8 @@ def _on_the_requests(summary: Mapping[str, Any]) -> Iterator[str]:
     if accounting["warmup"]:
         yield f"{counted(accounting['warmup'], 'warm-up request')} before, left out of all figures"
     yield from failures(summary)
+    if accounting["completed"] < accounting["injected"] - sum(accounting["dropped"].values()):
+        yield "latencies are of completed requests, but ITL has the gaps between tokens of the others, too"
     longest = min(pool["max_model_len"] for pool in summary["memory"].values())
     yield from _on_the_sessions(summary)
     counts = {
@@ -255,4 +257,6 @@ def _on_the_sessions(summary: Mapping[str, Any]) -> Iterator[str]:
     if full := sessions["context_full"]:
         yield f"{counted(full, 'session')} ended early: the next prompt would have been too long"
     if failed := sessions["failed"]:
-        yield f"{counted(failed, 'session')} ended by a request that was not completed"
+        told = f"{counted(failed, 'session')} ended by a request that was not completed"
+        lost = counted(sessions["turns_given_up"], "further turn")
+        yield f"{told}: {lost} never sent, which no share of the requests counts"

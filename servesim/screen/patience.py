@@ -7,6 +7,13 @@ from typing import Any
 
 from servesim.screen.figures import counted, number, percent
 
+#: Why requests are dropped, in a word or two.
+SHORT_REASONS = {
+    "prompt_too_long": "prompt too long",
+    "queue_full": "queue full",
+    "slo": "first token predicted too late",
+}
+
 
 def terms(scenario: Mapping[str, Any]) -> str:
     """Tell on which terms requests are sent and taken, each with a comma before it; nothing where any are."""

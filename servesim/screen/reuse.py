@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from servesim.screen.figures import counted, number, percent
+from servesim.screen.figures import counted, number, rounded_percent
 
 
 def sessions(section: Mapping[str, Any]) -> str:
@@ -27,13 +27,14 @@ def sessions(section: Mapping[str, Any]) -> str:
 def prefix_cache(summary: Mapping[str, Any]) -> str:
     """Tell how much of the prompts was in the cache."""
     prefill = summary["prefill"]
-    found = f"{percent(prefill['hit_rate'])} of the tokens of prompts were found"
+    found = f"{rounded_percent(prefill['hit_rate'])} of the tokens of prompts were found"
     tiers = summary["offload"]
     loaded = f" {tiers['loaded_tokens']:,} loaded," if tiers else ""
     again = f" {prefill['recovered_tokens']:,} more after preemptions," if prefill["recovered_tokens"] else ""
     first = prefill["cached_tokens"] - prefill["recovered_tokens"]
     evicted = prefill["evicted_blocks"]
-    lost = f"; {counted(evicted, 'block')} evicted that could have been found" if evicted else ""
+    where = " from the GPUs, which tiers may have kept" if tiers else " that could have been found"
+    lost = f"; {counted(evicted, 'block')} evicted{where}" if evicted else ""
     sums = f"{first:,} found,{again}{loaded} {prefill['computed_tokens']:,} computed"
     return f"{found}: {sums}{lost}"
 
@@ -49,6 +50,8 @@ def speculation(told: Mapping[str, Any]) -> str:
     """Tell how much was drafted, and what came of it."""
     kind, drafted = told["kind"].replace("_", " "), told["num_speculative_tokens"]
     got, expected = number(told["mean_accepted_length"]), number(told["expected_length"])
-    accepted = f"{percent(told['accepted_share'])} of {told['draft_tokens']:,} drafted tokens accepted"
+    accepted = (
+        f"{rounded_percent(told['accepted_share'])} of {told['draft_tokens']:,} drafted tokens accepted"
+    )
     emitted = f"{got} emitted per step ({expected} by its rates)"
     return f"{kind}, {counted(drafted, 'token')} a step: {emitted}; {accepted}"

@@ -14,7 +14,7 @@ from servesim.cost.steady import Steady
 from servesim.cost.step_time import Operation
 from servesim.scenario import Scenario
 from servesim.screen.console import print_lines
-from servesim.screen.figures import number, percent
+from servesim.screen.figures import number, rounded_percent
 
 #: From this many columns on, the columns of the table stand two blanks apart.
 WIDE = 90
@@ -89,8 +89,8 @@ def _figures(one: Operation, pool: Deployment, weights_dtype: str, total_s: floa
         number(one.bytes, 1e-9) if one.bytes else "",
         f"{one.seconds * 1e3:.3f}",
         f"{one.seconds / total_s:.1%}",
-        percent(compute) if one.flops else "",
-        percent(moved) if one.bytes else "",
+        rounded_percent(compute) if one.flops else "",
+        rounded_percent(moved) if one.bytes else "",
     ]
 
 

@@ -12,14 +12,15 @@ from rich.text import Text
 
 from servesim.screen.console import print_lines
 from servesim.screen.dialect import dialect, dialect_definitions, dialect_title
-from servesim.screen.figures import dollars, number
-from servesim.screen.groups import class_rows, evenness, tenant_rows
+from servesim.screen.figures import dollars, number, scale_of
+from servesim.screen.groups import class_rows, evenness, service_rows, tenant_rows
 from servesim.screen.hardware import cluster, gpus, prices
 from servesim.screen.load import load
 from servesim.screen.notes import notes
 from servesim.screen.options import scheduler
 from servesim.screen.patience import retried
 from servesim.screen.reuse import prefix_cache, sessions, speculation
+from servesim.screen.snug import Snug
 from servesim.screen.tiers import kv_tiers, swapped
 from servesim.screen.traffic import traffic
 from servesim.screen.words import energy, formats, goodput, memory_table
@@ -27,13 +28,14 @@ from servesim.words import listed
 
 _PERCENTILES = ("p50", "p90", "p95", "p99")
 _LATENCIES = (
-    ("TTFT (ms)", "ttft_s", 1e3),
-    ("TPOT (ms)", "tpot_s", 1e3),
-    ("ITL (ms)", "itl_s", 1e3),
-    ("E2E (s)", "e2e_s", 1.0),
+    ("TTFT", "ttft_s"),
+    ("TPOT", "tpot_s"),
+    ("ITL", "itl_s"),
+    ("E2E", "e2e_s"),
 )
+_IN_SECONDS = ("e2e_s", "client_queue_s", "user_e2e_s")
 #: What a user sees where the client holds requests back: E2E from when they were due.
-_HELD = (("client queue (s)", "client_queue_s", 1.0), ("user E2E (s)", "user_e2e_s", 1.0))
+_HELD = (("client queue", "client_queue_s"), ("E2E from due", "user_e2e_s"))
 _RATES = (
     ("requests/s", "requests_per_s"),
     ("input tokens/s", "input_tokens_per_s"),
@@ -101,7 +103,7 @@ def _sections(
         yield "Per user", _per_user(summary["latency"]["interactivity"])
     yield "Goodput", goodput(summary["goodput"])
     if by_class := summary.get("classes"):
-        yield "Classes", _table(*class_rows(by_class))
+        yield "Classes", Snug(*class_rows(by_class))
     if by_tenant := summary.get("fairness"):
         yield "Tenants", _tenants(by_tenant, whole_run)
     yield "Cost", _cost(summary)
@@ -117,7 +119,7 @@ def _sections(
 
 def _memory(summary: Mapping[str, Any]) -> RenderableType:
     """Show the memory sheets of all pools side by side."""
-    return _table(*memory_table(summary))
+    return Snug(*memory_table(summary))
 
 
 def _accounting(accounting: Mapping[str, Any]) -> str:
@@ -131,13 +133,15 @@ def _accounting(accounting: Mapping[str, Any]) -> str:
 
 
 def _latency(latency: Mapping[str, Mapping[str, Any]]) -> RenderableType:
-    table = _columns("", "n", "mean", *_PERCENTILES, "max")
+    rows = []
     held = (latency["client_queue_s"]["max"] or 0.0) > 0.0
-    for label, name, scale in (*_LATENCIES, *_HELD) if held else _LATENCIES:
+    for title, name in (*_LATENCIES, *_HELD) if held else _LATENCIES:
         row = latency[name]
+        scale = 1.0 if name in _IN_SECONDS else scale_of(row["max"])
+        label = f"{title} ({'s' if scale == 1 else 'ms'})"
         figures = (row[key] for key in ("mean", *_PERCENTILES, "max"))
-        table.add_row(label, f"{row['n']:,}", *(number(value, scale) for value in figures))
-    return table
+        rows.append([label, f"{row['n']:,}", *(number(value, scale) for value in figures)])
+    return Snug(["", "n", "mean", *_PERCENTILES, "max"], rows)
 
 
 def _time(summary: Mapping[str, Any]) -> str:
@@ -150,10 +154,8 @@ def _time(summary: Mapping[str, Any]) -> str:
 
 
 def _throughput(rates: Mapping[str, Any]) -> RenderableType:
-    table = _columns("", "cluster", "per GPU")
-    for label, name in _RATES:
-        table.add_row(label, number(rates[name]), number(rates[f"{name}_per_gpu"]))
-    return table
+    rows = [[label, number(rates[name]), number(rates[f"{name}_per_gpu"])] for label, name in _RATES]
+    return Snug(["", "cluster", "per GPU"], rows)
 
 
 def _per_user(interactivity: Mapping[str, Any]) -> str:
@@ -163,8 +165,9 @@ def _per_user(interactivity: Mapping[str, Any]) -> str:
 
 
 def _tenants(fairness: Mapping[str, Any], whole_run: str) -> RenderableType:
-    """Show what each tenant got, and how even that was."""
-    return Group(_table(*tenant_rows(fairness)), Text(whole_run + evenness(fairness)))
+    """Show what became of each tenant's requests, what they were served, and how even that was."""
+    tables = Snug(*tenant_rows(fairness)), Text(whole_run), Snug(*service_rows(fairness))
+    return Group(*tables, Text(evenness(fairness)))
 
 
 def _cost(summary: Mapping[str, Any]) -> str:
@@ -174,17 +177,3 @@ def _cost(summary: Mapping[str, Any]) -> str:
     steady = f"the steady {number(summary['window_s'])} s"
     spent = f"{steady if summary['scenario']['steady'] else 'the run'}: {dollars(cost['usd'])}"
     return f"{tokens}; {spent}\n{prices(summary['scenario'])}"
-
-
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = _columns(*headings)
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
-def _columns(*headings: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="", show_edge=False)
-    for index, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if index else "left", no_wrap=True)
-    return table

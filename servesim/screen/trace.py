@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from servesim.screen.console import print_lines
-from servesim.screen.figures import counted, number, percent
+from servesim.screen.figures import counted, number, rounded_percent
 from servesim.workload.batch import FloatArray
 from servesim.workload.description import SHARES, Description, Lengths
 from servesim.workload.notes import YEAR_S
@@ -73,9 +73,9 @@ def reuse_in_words(description: Description) -> str:
     if reuse is None:
         return "no blocks of prompts in the file"
     blocks = f"{counted(int(reuse.blocks.sum()), 'block')} of {reuse.block_tokens} tokens"
-    tokens = percent(float(reuse.tokens.sum() / description.inputs.total))
-    found = f"{percent(reuse.share)} of {blocks} were in an earlier prompt ({tokens} of the prompts' tokens)"
-    return f"{found}: what an endless cache would find"
+    tokens = rounded_percent(float(reuse.tokens.sum() / description.inputs.total))
+    found = f"{rounded_percent(reuse.share)} of {blocks} were in an earlier prompt"
+    return f"{found} ({tokens} of the prompts' tokens): what an endless cache would find"
 
 
 def notes(description: Description) -> Iterator[str]:

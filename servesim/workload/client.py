@@ -71,11 +71,12 @@ class Client:
             )
             yield Problem("client.max_concurrency", self.max_concurrency, message)
 
-    def misfits_of_sessions(self) -> Iterator[Problem]:
-        """Yield what does not go with conversations."""
+    def misfits_of_sessions(self, recorded: bool) -> Iterator[Problem]:
+        """Yield what does not go with conversations, which are those of a trace or drawn."""
         if self.max_concurrency is not None:
+            rows = "send every row at its time with workload.follow_turns=false, or " if recorded else ""
             message = (
-                "does not go with sessions, whose turns wait for answers; to limit them choose "
+                f"does not go with sessions, whose turns wait for answers; to limit them {rows}choose "
                 "workload=sessions workload/arrivals=closed_loop"
             )
             yield Problem("client.max_concurrency", self.max_concurrency, message)

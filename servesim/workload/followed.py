@@ -60,6 +60,7 @@ class Followed:
         """Return what was done to the rows; ``drawn``: the sessions begin at other times than recorded."""
         recording, rows, begins_ns = self.recording, self.groups.rows, self.begins_ns
         inputs = "whole" if self.whole else "new input behind all that was said"
+        sessions = f"{len(begins_ns):,} session{'s' if len(begins_ns) > 1 else ''}"
         return Notes(
             rows=recording.rows,
             requests=len(rows) if requests is None else min(len(rows), requests),
@@ -70,7 +71,7 @@ class Followed:
             no_requests=recording.left_out,
             remarks=(
                 *remarks,
-                f"{len(begins_ns):,} sessions: later turns wait for answers (workload.follow_turns)",
+                f"{sessions}: later turns wait for answers (workload.follow_turns)",
                 f"prompts of later turns: {inputs} (workload.turn_inputs)",
             ),
         )
@@ -106,14 +107,15 @@ class Groups(NamedTuple):
 def _are_whole(recording: Recording, groups: Groups) -> bool:
     """Tell whether later prompts hold all that was said before, as those of Mooncake and of Dynamo do.
 
-    They do where most of them begin with the first block of their session. Without blocks they are taken for
-    what is new in each, as AIPerf has it.
+    They do where most of those with blocks begin with the first block of their session. Without blocks they
+    are taken for what is new in each, as AIPerf has it.
     """
     if recording.blocks is None:
         return False
     blocks = recording.blocks.taken(groups.rows)
     places = np.arange(len(groups.rows))
     first = np.repeat(groups.firsts[:-1], np.diff(groups.firsts))
-    later: BoolArray = (first != places) & (blocks.counts > 0) & (blocks.counts[first] > 0)
-    alike = blocks.ids[blocks.starts[:-1][later]] == blocks.ids[blocks.starts[:-1][first[later]]]
-    return bool(alike.mean() >= _MOSTLY) if len(alike) else True
+    later: BoolArray = (first != places) & (blocks.counts > 0)
+    both = later & (blocks.counts[first] > 0)
+    alike = blocks.ids[blocks.starts[:-1][both]] == blocks.ids[blocks.starts[:-1][first[both]]]
+    return bool(later.any() and alike.sum() >= _MOSTLY * later.sum())

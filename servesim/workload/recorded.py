@@ -66,8 +66,8 @@ class RecordedSessions:
     Columns have a row for each request, the turns of a session one after the other; session i has those from
     ``firsts[i]`` up to ``firsts[i + 1]`` and begins at ``begins_s[i]``, or as a Poisson process of
     ``rate_rps`` has it. Prompts are ``whole``, or what is new in each: all that was said is before it.
-    ``spans`` tell what whole prompts share, or else the first ones of sessions; ``shares``: whether turns may
-    find what was computed for those before them.
+    ``spans`` tell what whole prompts share, or else the first ones of sessions; None: nobody knows.
+    ``shares``: whether turns may find what was computed for those before them.
     """
 
     begins_s: FloatArray
@@ -95,12 +95,29 @@ class RecordedSessions:
     @property
     def shares_prefixes(self) -> bool:
         """Return whether what one request leaves in a cache may be found by another."""
-        return self.spans is not None if self.whole else self.shares
+        return self.shares
+
+    @property
+    def grows(self) -> bool:
+        """Return whether a prompt has at least one token of each turn up to its own."""
+        return not self.whole
 
     @property
     def sessions(self) -> int:
         """Return the number of sessions."""
         return len(self.begins_s)
+
+    @property
+    def latest_s(self) -> float:
+        """Return when the last turn is sent if answers take no time (seconds); of drawn begins, the mean.
+
+        A turn waits for all pauses since a turn that is sent at its time: with W the pauses up to a turn of
+        its session and o the offsets, the last of n is sent W_n + max over i of (o_i - W_i) after its begin.
+        """
+        waits_s = np.cumsum(self.waits_s)
+        slack_s = np.maximum.reduceat(self.offsets_s - waits_s, self.firsts[:-1])
+        begins_s = self.begins_s if self.rate_rps is None else self.sessions / self.rate_rps
+        return float(np.max(begins_s + waits_s[self.firsts[1:] - 1] + slack_s))
 
     @property
     def most_requests(self) -> int | None:
@@ -153,13 +170,15 @@ class RecordedSessions:
     def _origins(self, session: Origin, first: int, stop: int) -> list[Origin]:
         """Return where the turns of a session come from.
 
-        Whole prompts have in common what their blocks say. Of others each goes on where the last answer
-        ended, behind what the first one shares with other sessions.
+        Whole prompts have in common what their blocks say, or without any all that was said. Of others each
+        goes on where the last answer ended, behind what the first one shares with other sessions.
         """
         number, turns, spans = session.session, stop - first, self.spans
         if self.whole:
-            prefixes = [()] * turns if spans is None else list(spans.of(first, stop))
-            return [session._replace(turn=turn, prefix=own) for turn, own in enumerate(prefixes)]
+            if spans is None:
+                streams = self._streams(first, stop) if self.shares else [None] * turns
+                return [session._replace(turn=turn, stream=own) for turn, own in enumerate(streams)]
+            return [session._replace(turn=turn, prefix=own) for turn, own in enumerate(spans.of(first, stop))]
         if spans is not None:
             (prefix,) = spans.of(number, number + 1)
             session = session._replace(prefix=prefix)
@@ -167,3 +186,14 @@ class RecordedSessions:
             spanned = 0 if spans is None else int(spans.keys.max(initial=-1)) + 1
             session = session._replace(stream=spanned + number)
         return [session._replace(turn=turn) for turn in range(turns)]
+
+    def _streams(self, first: int, stop: int) -> list[int]:
+        """Return what whole prompts without blocks go on with, by the row that it began with.
+
+        One with too few tokens for all that was said before it begins anew. The last token of an answer may
+        be missing: it has no KV, and an answer of none runs as one.
+        """
+        prompts, outputs = self.input_tokens[first:stop], self.output_tokens[first:stop]
+        anew = np.append(True, prompts[1:] < prompts[:-1] + outputs[:-1] - 1)
+        begun: list[int] = np.maximum.accumulate(np.where(anew, np.arange(first, stop), 0)).tolist()
+        return begun

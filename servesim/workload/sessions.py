@@ -68,6 +68,7 @@ class Sessions(Arriving):
     tenants: Tenants = quantity("tenants by name", factory=dict)
 
     shares_prefixes: ClassVar[bool] = True
+    grows: ClassVar[bool] = True
     notes: ClassVar[Notes | None] = None
     hints: ClassVar[Mapping[str, str]] = {
         "rate_rps": "set workload.arrivals.rate_rps, the sessions that begin in a second",

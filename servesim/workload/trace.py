@@ -24,7 +24,7 @@ from servesim.workload.origin import ANYWHERE, Origin
 from servesim.workload.recorded import RecordedSessions
 from servesim.workload.rows import Rows
 from servesim.workload.tenant import Tenants, draw_tenants, tenant_origins
-from servesim.workload.trace_settings import at_odds, remarks, without_times, without_turns
+from servesim.workload.trace_settings import at_odds, remarks, too_late, without_times, without_turns
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,7 @@ class Trace:
             return
         yield from () if timed else without_times(self)
         yield from without_turns(self, self._recording)
+        yield from too_late(self)
 
     @cached_property
     def recorded(self) -> RecordedSessions | None:

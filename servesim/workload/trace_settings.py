@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from servesim.check import Problem
+from servesim.check import MOST_S, Problem
 from servesim.words import listed
 from servesim.workload.formats import Recording
 
@@ -48,6 +48,17 @@ def without_turns(trace: Trace, recording: Recording) -> Iterator[Problem]:
     if undated and recording.timed and not trace.follow_turns:
         message = f"goes with times in all rows, and {undated:,} have none: they wait for an answer"
         yield Problem("follow_turns", False, message)
+
+
+def too_late(trace: Trace) -> Iterator[Problem]:
+    """Yield what makes turns wait for longer than a clock shows: the pace of the file, or its delays."""
+    if (sessions := trace.recorded) is None or (latest_s := sessions.latest_s) <= MOST_S:
+        return
+    bound = f"the trace to {latest_s:g} s, and it may last {MOST_S:g} s"
+    if sessions.begins_s[-1] + sessions.offsets_s.max() > MOST_S:
+        yield Problem("rate_scale", trace.rate_scale, f"stretches {bound}")
+    else:
+        yield Problem("path", trace.path, f"has delays that stretch {bound}")
 
 
 def remarks(trace: Trace, recording: Recording) -> tuple[str, ...]:

@@ -98,6 +98,20 @@ def test_turns_follow_each_other_as_they_were_drawn(kind: str, workload: Session
             assert row["arrived_s"] - row["sent_s"] == pytest.approx(api_time_s, abs=1e-9)
 
 
+@pytest.mark.parametrize("retries", [0, 1])
+@pytest.mark.parametrize("workload", [CHAT, USERS], ids=["open", "users"])
+def test_no_turn_vanishes_with_a_session_that_fails(workload: Sessions, retries: int) -> None:
+    """Those behind a request that timed out are never sent, and are counted."""
+    run = replace(SERVICES["continuous"], client=Client(timeout_s=0.2, max_retries=retries)).serve(workload)
+    begun, completed, full, failed, unfinished = ends(run)
+    assert (begun, full, unfinished) == (60, 0, 0)
+    assert failed == begun - completed > 5
+    sent = sum(row["attempt"] == 0 for row in run.requests)
+    assert isinstance(run.client, Conversations)
+    given_up = run.client.ends.turns_given_up
+    assert sent + given_up == sum(each.turns for each in planned(workload, 60)) > sent
+
+
 @pytest.mark.parametrize("workload", [CHAT, USERS], ids=["open", "users"])
 def test_requests_are_numbered_in_order_of_sending(workload: Sessions) -> None:
     run = SERVICES["continuous"].serve(workload)

@@ -7,7 +7,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from servesim.engine.log import DROPPED, PROMPT_TOO_LONG, REQUEST_FIELDS
+from servesim.engine.log import DROPPED, PROMPT_TOO_LONG, REQUEST_FIELDS, TIMED_OUT
 from servesim.results.classes import classes
 from servesim.results.fairness import fairness, jain_index
 from servesim.results.service import Service
@@ -16,6 +16,7 @@ from servesim.results.window import Window
 from tests.results.made import pool, records, request, summary, waiting
 
 RUN = Window(0.0, 10.0)
+EVERY = np.True_
 
 
 def test_the_index_is_1_where_all_get_the_same_and_1_in_n_where_one_gets_all() -> None:
@@ -44,7 +45,7 @@ TWO = [
 
 def test_what_is_compared_is_what_they_got_while_all_waited() -> None:
     """Both wait from 1 s to 3 s: A streams 2 tokens a second, and its second prompt is scheduled at 3 s."""
-    found = fairness(records(TWO), RUN, {"a": {"weight": 1.0}, "b": {"weight": 2.0}})
+    found = fairness(records(TWO), RUN, EVERY, Slo(), {"a": {"weight": 1.0}, "b": {"weight": 2.0}})
     assert found is not None
     assert (found["backlogged_s"], found["number"]) == (2.0, 2)
     assert found["jain_index"] == 0.5
@@ -56,9 +57,20 @@ def test_what_is_compared_is_what_they_got_while_all_waited() -> None:
     assert b["ttft_s"] == {"mean": 5.0, "p50": 5.0, "p99": 5.0}
 
 
+def test_outcomes_are_of_those_that_the_summary_speaks_of_and_service_of_all() -> None:
+    whole, part = (
+        fairness(records(TWO), RUN, np.array(sent), Slo(), {}) for sent in ([True] * 3, [False, True, True])
+    )
+    assert whole is not None
+    assert part is not None
+    assert [part["tenants"][name]["requests"] for name in "01"] == [1, 1]
+    for name in "01":
+        assert part["tenants"][name]["service_per_s"] == whole["tenants"][name]["service_per_s"]
+
+
 def test_where_all_hardly_ever_wait_there_is_no_index() -> None:
     apart = [*TWO[:1], request(6.0, 7.0, 8.0, request_id=1, input_tokens=12, output_tokens=8, tenant=1)]
-    found = fairness(records(apart), RUN, {})
+    found = fairness(records(apart), RUN, EVERY, Slo(), {})
     assert found is not None
     assert found["backlogged_s"] == 0.0
     assert np.isnan(found["jain_index"])
@@ -68,12 +80,15 @@ def test_where_all_hardly_ever_wait_there_is_no_index() -> None:
 def test_only_who_waits_at_the_same_replica_is_compared() -> None:
     """Each replica divides what it serves itself, so twice the same replica is as even as one of them."""
     everywhere = [row for replica in (0, 1) for row in _on(replica)]
-    one, both = (fairness(records(rows, pools=[pool(replicas=2)]), RUN, {}) for rows in (_on(1), everywhere))
+    one, both = (
+        fairness(records(rows, pools=[pool(replicas=2)]), RUN, EVERY, Slo(), {})
+        for rows in (_on(1), everywhere)
+    )
     assert one is not None
     assert both is not None
     assert (one["backlogged_s"], both["backlogged_s"]) == (2.0, 4.0)
     assert both["jain_index"] == one["jain_index"]
-    apart = fairness(records([*_on(0)[:2], _on(1)[2]], pools=[pool(replicas=2)]), RUN, {})
+    apart = fairness(records([*_on(0)[:2], _on(1)[2]], pools=[pool(replicas=2)]), RUN, EVERY, Slo(), {})
     assert apart is not None
     assert apart["backlogged_s"] == 0.0
 
@@ -112,3 +127,20 @@ def test_one_tenant_of_one_class_is_told_nothing() -> None:
     both = summary(records([*TWO, request(1.0, 2.0, 3.0, request_id=3, priority=1)]))
     assert both["fairness"]["jain_index"] == pytest.approx(0.5)
     assert list(both["classes"]) == ["0", "1"]
+
+
+def test_the_mean_of_all_is_that_of_the_groups_each_weighed_by_its_number() -> None:
+    """Under overload, too: whoever hangs up after a first token is in neither."""
+    lost = request(0.0, 9.0, request_id=3, tenant=1, priority=1, status=TIMED_OUT)
+    refused = waiting(0.0, request_id=4, status=DROPPED, reason=PROMPT_TOO_LONG, tenant=1, queue_s=nan)
+    told = summary(records([*TWO, lost, refused, request(1.0, 2.0, 3.0, request_id=5, priority=1)]))
+    whole = told["latency"]["ttft_s"]
+    assert whole["n"] == 4
+    for groups in (told["fairness"]["tenants"].values(), told["classes"].values()):
+        assert sum(group["completed"] for group in groups) == whole["n"]
+        total_s = sum(group["completed"] * group["ttft_s"]["mean"] for group in groups)
+        assert total_s / whole["n"] == pytest.approx(whole["mean"])
+    ends = ("requests", "completed", "dropped", "timed_out")
+    other = told["fairness"]["tenants"]["1"]
+    assert [other[end] for end in ends] == [3, 1, 1, 1]
+    assert other["attainment"] == 0.0

@@ -33,6 +33,7 @@ KEYS = [
     "window_s",
     "settled",
     "saturated",
+    "overloaded",
     "latency",
     "breakdown_s",
     "throughput",

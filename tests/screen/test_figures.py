@@ -1,6 +1,16 @@
 """How figures are written."""
 
-from servesim.screen.figures import counted, dollars, money, number, percent, signed, typed
+from servesim.screen.figures import (
+    counted,
+    dollars,
+    money,
+    number,
+    percent,
+    rounded_percent,
+    scale_of,
+    signed,
+    typed,
+)
 
 
 def test_figures_have_three_digits_and_their_thousands_marked() -> None:
@@ -18,6 +28,9 @@ def test_figures_have_three_digits_and_their_thousands_marked() -> None:
     assert [percent(value) for value in (None, 0.1234, 0.9999, 1.0, 0.29)] == [
         *("-", "12.3%", "99.9%", "100.0%", "29.0%"),
     ]
+    shares = (None, 0.019656, 0.35789, 0.73371)
+    assert [rounded_percent(share) for share in shares] == ["-", "2.0%", "35.8%", "73.4%"]
+    assert [scale_of(*times_s) for times_s in ((), (None, 999.9), (1.0, 1000.0))] == [1e3, 1e3, 1.0]
     assert percent(0.9899999, 2) == "98.99%"
     assert [counted(count, "row") for count in (0, 1, 1200)] == ["0 rows", "1 row", "1,200 rows"]
     assert [typed(value) for value in (None, True, 3, "x", [1, 2])] == ["null", "true", "3", "x", "2 rows"]

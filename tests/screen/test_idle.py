@@ -31,6 +31,18 @@ def test_a_setting_is_told_where_nothing_looks_at_it() -> None:
     assert note.startswith("router kv_aware: no replica reuses")
 
 
+def test_what_is_for_turns_is_told_where_rows_follow_none() -> None:
+    apart, followed = (scenario(router="session_sticky") for _ in range(2))
+    for each, follow in ((apart, False), (followed, True)):
+        each["workload"] |= {"follow_turns": follow, "turn_inputs": "whole"}
+    turns, router = idle([apart])
+    assert turns == "workload.turn_inputs has no effect with workload.follow_turns=false"
+    assert router.startswith(
+        "router session_sticky: with workload.follow_turns=false no request has a session"
+    )
+    assert list(idle([followed])) == list(idle([apart, followed])) == []
+
+
 def test_of_several_runs_it_is_told_once() -> None:
     same = scenario(priority=1, router="kv_aware", caches=False)
     assert list(idle([same] * 3)) == list(idle([same]))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from servesim.results.overload import overloaded
 from tests.screen.screens import printed_from, screen, summary_of, unwrapped
 
 
@@ -155,7 +156,7 @@ def test_what_became_of_those_who_hung_up_or_were_turned_away_is_told() -> None:
     assert "requests timed out: 4 s for an answer" in printed
     assert "dropped: the first token was predicted to come later than the limit (3 s)" in printed
     assert "client queue (s)" in printed
-    assert "user E2E (s)" in printed
+    assert "E2E from due (s)" in printed
     assert "Load OVERLOADED (" in printed
     reasons = {"queue_full": 1}
     assert "1 request dropped: the queue of the replica was full" in noted(accounting__dropped=reasons)
@@ -214,6 +215,7 @@ def test_load_that_is_lost_after_a_long_wait_is_overload(
     summary["saturated"] = False
     summary["accounting"] |= ends
     summary["breakdown_s"]["queue"] = queue_s
+    summary["overloaded"] = overloaded(summary["accounting"], summary["breakdown_s"])
     assert load in unwrapped(printed_from(summary))
 
 

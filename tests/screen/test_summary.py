@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from servesim import load
-from servesim.screen.figures import dollars, number, percent
+from servesim.screen.figures import dollars, number, percent, rounded_percent
 from tests.screen.screens import DISAGGREGATED, printed_from, row, screen, summary_of, unwrapped
 
 
@@ -57,7 +57,7 @@ def test_two_pools_stand_side_by_side() -> None:
     assert len(row(printed, "KV blocks of 16 tokens, per replica")) == 2
     roles = summary_of(*DISAGGREGATED)["utilisation"]["roles"]
     for role in ("prefill", "decode"):
-        assert row(printed, f"{role}: ")[:2] == [percent(roles[role]["busy"]), "busy,"]
+        assert row(printed, f"{role}: ")[:2] == [rounded_percent(roles[role]["busy"]), "busy,"]
 
 
 def test_a_replica_on_one_gpu_is_not_parallel() -> None:
@@ -215,10 +215,12 @@ def test_tenants_and_classes_have_their_own_tables() -> None:
     printed, summary = screen(*options), summary_of(*options)
     assert "queue_order=fair (input_weight=1.0, output_weight=2.0)" in unwrapped(printed)
     tenant, best = summary["fairness"]["tenants"]["a"], summary["classes"]["0"]
-    assert row(printed, "            a  ")[:2] == [
-        str(tenant["requests"]),
+    outcome, _, service = printed.split("Tenants")[1].split("Cost")[0].partition("service/s  ")
+    assert row(outcome, "            a  ")[:4] == [
+        *(str(tenant["requests"]), str(tenant["completed"]), percent(tenant["attainment"])),
         number(tenant["ttft_s"]["mean"], 1e3),
     ]
+    assert row(service, "            a  ")[0] == number(tenant["service_per_s"])
     assert row(printed, "            0  ")[0] == str(best["requests"]) == str(tenant["requests"])
     assert summary["fairness"]["jain_index"] is None
     assert "all hardly ever wait at the same replica" in printed
@@ -227,11 +229,13 @@ def test_tenants_and_classes_have_their_own_tables() -> None:
 
 
 def test_weights_are_told_where_tenants_have_different_ones() -> None:
-    row = {"requests": 5, "ttft_s": dict.fromkeys(("mean", "p50", "p99"), 1.0)}
+    row = {"requests": 5, "completed": 3, "dropped": 0, "timed_out": 2, "attainment": None}
+    row |= {"ttft_s": dict.fromkeys(("mean", "p50", "p99"), 1.0)}
     row |= {"service_per_s": 7.0, "backlogged_service_per_s": 8.0}
     tenants = {"a": {**row, "weight": 2.0}, "b": {**row, "weight": 1.0}}
     fairness = {"jain_index": 0.9, "backlogged_s": 3.0, "number": 2, "tenants": tenants}
     printed = unwrapped(printed_from({**summary_of(), "fairness": fairness}))
-    assert "weight n TTFT mean (ms)" in printed
-    assert "a 2 5 1,000" in printed
-    assert "Jain's index 0.9 (1: even) of service / weight in the 3 s in which all wait" in printed
+    assert "timed TTFT (ms) sent completed out mean p50 p99 a 5 3 2 1,000 1,000 1,000" in printed
+    assert "weight of the cluster while all wait there a 2 7 8" in printed
+    assert "Jain's index 0.9 (1: even) of service / weight in the 3 replica-seconds in which all" in printed
+    assert "service: input + 2 x output tokens, of requests that never completed, too" in printed

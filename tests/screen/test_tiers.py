@@ -15,6 +15,8 @@ def test_tiers_are_told_with_their_room_and_how_busy_their_links_were() -> None:
 
 
 def test_swapping_tells_who_was_refused() -> None:
+    nothing = dict.fromkeys(("out", "refused", "out_blocks", "in_blocks", "seconds"), 0)
+    assert swapped(nothing) == "nothing was swapped"
     swap = {"out": 1, "refused": 0, "out_blocks": 1, "in_blocks": 0, "seconds": 0.5}
     assert swapped(swap) == "1 preemption: 1 block to the host and 0 back, 0.5 s of steps"
     assert swapped(swap | {"refused": 2}).endswith("; 2 found the host full and recomputed")

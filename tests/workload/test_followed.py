@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from servesim.check import ConfigError, check
 from servesim.engine.continuous import Continuous
 from servesim.streams import Streams
 from servesim.workload.batch import Batch
+from servesim.workload.client import Client
 from servesim.workload.formats import read
 from servesim.workload.recorded import RecordedSessions
 from servesim.workload.trace import Trace
@@ -95,9 +97,81 @@ def test_whole_prompts_are_as_long_as_they_say_and_share_their_blocks(tmp_path: 
     assert turns(new, "input_tokens", "cached_tokens") == {
         (0, 0): [600, 0], (0, 1): [1702, 600], (1, 0): [520, 512],
     }  # fmt: skip
-    other = [*WHOLE[:2], WHOLE[2] | {"input_length": 500, "hash_ids": [7]}]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [*WHOLE[:2], WHOLE[2] | {"input_length": 500, "hash_ids": [7]}],
+        [WHOLE[0] | {"hash_ids": []}, *WHOLE[1:]],
+        [*WHOLE[:2], WHOLE[2] | {"hash_ids": []}],
+    ],
+)
+def test_prompts_are_new_where_blocks_do_not_begin_like_those_of_the_first(
+    tmp_path: Path, other: Sequence[dict[str, object]]
+) -> None:
     (tmp_path / "t").write_text(lines(*other))
     assert not recorded(Trace(str(tmp_path / "t"))).whole
+
+
+def test_whole_prompts_without_blocks_find_what_was_said(tmp_path: Path) -> None:
+    """All of it in blocks of one token, nothing where a prompt has no room for it, and nothing of others."""
+    lengths = [(10, 4), (20, 3), (22, 0), (23, 5), (9, 5), (14, 2), (15, 9)]
+    rows = [{"session_id": name, "input_length": i, "output_length": o} for i, o in lengths for name in "ab"]
+    (tmp_path / "t").write_text(lines(*rows))
+    service = replace(CLOCKWORK, scheduler=Continuous(block_size=1))
+    found = turns(replayed(Trace(str(tmp_path / "t"), turn_inputs="whole"), service), "cached_tokens")
+    said = [prompt + answer - 1 for prompt, answer in ((i, max(o, 1)) for i, o in lengths)]
+    for (_, turn), cached in found.items():
+        prompt, before = lengths[turn][0], said[turn - 1] if turn else 0
+        assert cached == (min(before, prompt - 1) if prompt >= before else 0)
+    alone = Trace(str(tmp_path / "t"), turn_inputs="whole", prefix_sharing=False)
+    assert set(turns(replayed(alone, service), "cached_tokens").values()) == {0}
+    assert {each.stream for own in recorded(alone).conversations(Streams(0)) for each in own.origins} == {
+        None
+    }
+
+
+def test_whole_prompts_that_do_not_grow_are_all_sent(tmp_path: Path) -> None:
+    """However many turns a session has beyond the tokens that one of its prompts may have."""
+    (tmp_path / "t").write_text(lines(*[{"session_id": "a", "input_length": 3, "output_length": 2}] * 50))
+    service = replace(CLOCKWORK, max_model_len=10)
+    run = replayed(Trace(str(tmp_path / "t"), turn_inputs="whole"), service)
+    assert len(run.requests) == run.client.ends.requests_meant == 50
+    assert run.client.ends.completed == 1
+    one = Trace(str(tmp_path / "t")).notes.lines()
+    assert "1 session: later turns wait for answers (workload.follow_turns)" in one
+
+
+@pytest.mark.parametrize(
+    ("later", "options", "words"),
+    [
+        ([{"timestamp": 8e12}], {"rate_scale": 0.25}, "rate_scale = 0.25: stretches the trace to 3.2e+10 s"),
+        ([{"timestamp": 8e12}], {"rate_scale": 0.25, "rate_rps": 1}, "rate_scale = 0.25: stretches"),
+        (
+            [{"delay": 6e11}, {"delay": 6e11}],
+            {"at_once": True},
+            "has delays that stretch the trace to 1.2e+09 s",
+        ),
+        ([{"timestamp": 6e11}, {"delay": 6e11}], {}, "has delays that stretch the trace to 1.2e+09 s"),
+        ([{"timestamp": 6e11}, {"delay": 6e11}, {"timestamp": 7e11}], {"rate_scale": 2}, ""),
+        ([{"delay": 6e11}, {"timestamp": 9e11}], {}, ""),
+    ],
+)
+def test_no_turn_waits_for_longer_than_a_clock_shows(
+    tmp_path: Path, later: Sequence[dict[str, object]], options: dict[str, Any], words: str
+) -> None:
+    lengths = {"input_length": 1, "output_length": 1}
+    other = lengths | {"session_id": "b", "timestamp": 0}
+    first = lengths | {"session_id": "a", "timestamp": 0}
+    rows = [other, first, *(first | {"timestamp": None} | row for row in later), other | {"delay": 9e11}]
+    (tmp_path / "t").write_text(lines(*rows))
+    trace = Trace(str(tmp_path / "t"), **options)
+    if not words:
+        check(trace)
+        return
+    with pytest.raises(ConfigError, match=re.escape(words)):
+        check(trace)
 
 
 def test_without_times_all_sessions_begin_at_once_or_at_a_rate(tmp_path: Path) -> None:
@@ -148,6 +222,9 @@ def test_rows_are_sent_at_their_times_where_nobody_follows_turns(tmp_path: Path)
         ),
         ([{"delay": 5, "timestamp": 3}] * 2, "has a delay that stands before the first turn of its session"),
         ([{"session_id": "c"}], "line 7, timestamp: must be a number"),
+        ([{"session_id": "c", "timestamp": -1}, {"session_id": "c", "delay": 2}], "line 7, timestamp = -1"),
+        ([{"session_id": "c", "timestamp": 10**400}, {"session_id": "c", "delay": 0.5}], "line 7, timestamp"),
+        ([{"session_id": "c"}, {"session_id": "c", "delay": 2}], "line 7, timestamp: must be a number"),
         ([{"timestamp": 1, "wait_for": ["x"]}], "waiting for others by name is not modelled"),
     ],
 )
@@ -162,6 +239,19 @@ def test_what_cannot_be_followed_is_refused(
     assert words in str(caught.value)
 
 
+def test_faults_are_told_in_the_order_of_the_file(path: Path) -> None:
+    """Those of sessions among those of lengths and times, and the first ones where there are too many."""
+    bad = [{"timestamp": -1, "delay": -1, "input_length": 1, "output_length": 1}, {"input_length": 0}]
+    path.write_text(lines(*[ROWS[0] | more | {"session_id": "a"} for more in bad * 15]))
+    with pytest.raises(ConfigError) as caught:
+        read(path, "mooncake")
+    told = [problem.path.split(", ")[1:] for problem in caught.value.problems[:-1]]
+    three = [("1", "delay"), ("1", "timestamp"), ("2", "input_length")]
+    assert told[:3] == [[f"line {line}", key] for line, key in three]
+    assert [place for place, *_ in told] == [f"line {2 * n + k}" for n in range(7) for k in (1, 1, 2)][:20]
+    assert str(caught.value.problems[-1]).endswith("25 more values are wrong")
+
+
 def test_settings_that_the_file_has_nothing_for_are_refused(path: Path, tmp_path: Path) -> None:
     (tmp_path / "t").write_text(lines({"timestamp": 0, "input_length": 1, "output_length": 1}))
     for trace, words in (
@@ -170,6 +260,12 @@ def test_settings_that_the_file_has_nothing_for_are_refused(path: Path, tmp_path
     ):
         with pytest.raises(ConfigError, match=words):
             check(trace)
+
+
+@pytest.mark.parametrize("of_a_trace", [True, False])
+def test_a_limit_of_concurrency_goes_with_rows_that_follow_none(of_a_trace: bool) -> None:
+    (problem,) = Client(max_concurrency=1).misfits_of_sessions(of_a_trace)
+    assert ("workload.follow_turns=false" in problem.message) is of_a_trace
 
 
 def test_keys_that_nothing_is_made_of_are_told(path: Path) -> None:

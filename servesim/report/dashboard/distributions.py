@@ -59,7 +59,7 @@ def of_letters(answers: Mapping[str, Answer], limits: Mapping[str, float | None]
             Line(letter, answer.times[each.column], number, number)
             for number, (letter, answer) in enumerate(answers.items())
         ]
-        yield _titled(each, lines, limits, "share of requests")
+        yield _titled(each, lines, limits, "share of completed requests")
 
 
 def of_groups(answers: Mapping[str, Answer], limits: Mapping[str, float | None]) -> Iterator[Titled]:

@@ -41,8 +41,8 @@ _BY_COMMAND = "its command runs it without the dashboard"
 class Answer:
     """What became of a what-if: its summary, or the problems that it has instead.
 
-    ``times`` has the latencies of its requests in seconds, ``ttft_s``, ``tpot_s`` and ``e2e_s``, and whose
-    they are: ``tenant`` and ``priority``.
+    ``times`` has the latencies of its completed requests in seconds, ``ttft_s``, ``tpot_s`` and ``e2e_s``,
+    and whose they are: ``tenant`` and ``priority``.
     """
 
     overrides: Overrides
@@ -89,7 +89,8 @@ class WhatIfs:
             return Answer(overrides, problems=error.problems)
         except StalledError as error:
             return Answer(overrides, problems=(Problem("", None, str(error)),))
-        return Answer(overrides, result.summary, result.requests[_COLUMNS])
+        completed = result.requests[result.requests.e2e_s.notna()]
+        return Answer(overrides, result.summary, completed[_COLUMNS])
 
     def _run(self, scenario: Scenario) -> Result:
         """Run a scenario that is small enough to wait for.

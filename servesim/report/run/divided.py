@@ -78,7 +78,8 @@ def _charts(division: Division, limits: Mapping[str, float | None]) -> Iterator[
         values = division.values(usual.column)
         if values:
             each = usual.suited([*values.values()])
-            caption = f"Share of each {division.word}'s requests that take at most so long. {each.meaning}"
+            whose = f"{division.word}'s completed requests"
+            caption = f"Share of each {whose} that take at most so long. {each.meaning}"
             yield Chart(each.title, divided_figure(values, each, limits[each.column]), caption)
 
 
@@ -87,7 +88,7 @@ def divided_figure(values: Mapping[str, pd.Series], latency: Latency, limit_s: f
     pooled = pd.concat([*values.values()])
     figure = blank(
         x=latency.axis,
-        y="Share of requests",
+        y="Share of completed requests",
         xaxis=latency.scale_of(pooled, limit_s),
         yaxis={"tickformat": ".0%", "range": [0, 1.02]},
         showlegend=True,

@@ -147,7 +147,7 @@ def distribution(values: pd.Series, latency: Latency, limit_s: float | None = No
     known = values.dropna()
     figure = blank(
         x=latency.axis,
-        y="Share of requests",
+        y="Share of completed requests",
         xaxis=latency.scale_of(known, limit_s),
         yaxis={"tickformat": ".0%", "range": [0, 1.02]},
     )

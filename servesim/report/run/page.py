@@ -51,7 +51,7 @@ def run_page(run: Run, config_dir: Path | None = None) -> Page:
     completed = run.requests[run.requests.e2e_s.notna()]
     sections = [figures_section(run.summary, list(_notes(run)))]
     if len(completed):
-        sections += [_latencies(run), *_divided(run), _where_time_went(completed)]
+        sections += [_latencies(run, completed), *_divided(run, completed), _where_time_went(completed)]
     if {"timed_out", "dropped"} & {*run.requests.status[run.requests.ended_s.notna()]} and len(run.steps):
         sections.append(_ends(run))
     if len(run.steps):
@@ -78,11 +78,12 @@ def _lead(run: Run) -> Iterator[str]:
     )
 
 
-def _latencies(run: Run) -> Section:
+def _latencies(run: Run, completed: pd.DataFrame) -> Section:
+    """Return the latencies of the completed requests, as the tables have them."""
     limits = run.summary["goodput"]["limits"]
     charts = []
     for usual in latency.LATENCIES:
-        known, limit_s = run.requests[usual.column].dropna(), limits[usual.column]
+        known, limit_s = completed[usual.column].dropna(), limits[usual.column]
         if known.empty:
             continue
         each = usual.suited([known])
@@ -92,18 +93,19 @@ def _latencies(run: Run) -> Section:
         charts.append(
             Chart(
                 f"{each.title} over time",
-                latency.over_time(run.requests, each, run.span, limit_s),
-                f"Median and 95th percentile by time of sending, in up to {latency.BINS} equal stretches of "
-                f"time, where they have {latency.FEWEST} requests or more.",
+                latency.over_time(completed, each, run.span, limit_s),
+                "Completed requests: median and 95th percentile by time of sending, in up to "
+                f"{latency.BINS} equal stretches of time, where they have {latency.FEWEST} requests or more.",
             )
         )
-    return Section("Latency", charts)
+    whole = " of the whole run" if run.summary["scenario"]["steady"] else ""
+    return Section("Latency", charts, f"Of completed requests{whole}.")
 
 
-def _divided(run: Run) -> Iterator[Section]:
+def _divided(run: Run, completed: pd.DataFrame) -> Iterator[Section]:
     """Yield the latencies of tenants and classes, where there are several."""
     tenants = run.summary["scenario"]["workload"].get("tenants") or {}
-    section = divided_section(run.requests, tenants, run.summary["goodput"]["limits"])
+    section = divided_section(completed, tenants, run.summary["goodput"]["limits"])
     if section is not None:
         yield section
 

@@ -48,6 +48,7 @@ _OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "sessions": (
         "begun",
         "completed",
+        "turns_given_up",
         "requests",
         "requests_meant",
         "begun_for_s",
@@ -89,7 +90,7 @@ def summary_problems(summary: Any) -> Iterator[Problem]:
             yield Problem(name, summary.get(name), "must be a number of at least 0 (s)")
     yield from (
         Problem(name, None, "is missing")
-        for name in ("saturated", "settled", "transfer", "offload", "swap")
+        for name in ("saturated", "overloaded", "settled", "transfer", "offload", "swap")
         if name not in summary
     )
     cluster = _at(summary, "scenario.cluster")

@@ -10,10 +10,11 @@ import pandas as pd
 from servesim.report.content import Section, Table
 from servesim.report.run.groups import groups
 from servesim.report.run.parts import LEAST_S
-from servesim.screen.figures import counted, dollars, number, percent
+from servesim.screen.figures import counted, dollars, number
 from servesim.screen.hardware import prices
+from servesim.screen.load import load
 from servesim.screen.options import scheduler
-from servesim.screen.patience import retried, terms
+from servesim.screen.patience import SHORT_REASONS, retried, terms
 from servesim.screen.reuse import prefix_cache, sessions, speculation
 from servesim.screen.tiers import kv_tiers, swapped
 from servesim.screen.words import energy, formats, goodput, memory_table
@@ -60,10 +61,10 @@ def _memory(summary: Mapping[str, Any]) -> Table:
 
 
 def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    rates, used, cost = (summary[name] for name in ("throughput", "utilisation", "cost"))
+    rates, cost = summary["throughput"], summary["cost"]
     ends = summary["accounting"]
     lost = {name: ends[name] for name in ("timed_out", "running", "queued") if ends[name]}
-    lost |= {f"dropped ({reason})": count for reason, count in ends["dropped"].items()}
+    lost |= {f"dropped ({SHORT_REASONS[reason]})": count for reason, count in ends["dropped"].items()}
     rest = "".join(f", {count:,} {name.replace('_', ' ')}" for name, count in lost.items())
     preempted = counted(ends["preemptions"], "preemption")
     yield "requests", f"{ends['completed']:,} of {ends['injected']:,} completed{rest}; {preempted}"
@@ -80,11 +81,7 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         f"{number(rates['total_tokens_per_s_per_gpu'])} of them per GPU",
     )
     yield "goodput", goodput(summary["goodput"])
-    yield (
-        "mean use",
-        f"{percent(used['busy'])} busy, {percent(used['compute'])} of peak compute, "
-        f"{percent(used['bandwidth'])} of bandwidth, {percent(used['kv_cache'])} of KV blocks",
-    )
+    yield "load, mean use", load(summary).replace("\n", "; ")
     million = "usd_per_million_{}_tokens"
     yield (
         "cost",

@@ -33,13 +33,15 @@ _NO_TURN = "stands before the first turn of its session, which follows no answer
 class Turns:
     """Notes of each object that passes by to which session it belongs, and what it waits for.
 
-    A later turn without a time gets the one at which it would come if answers took none.
+    A later turn without a time, in a file that has some, gets the one at which it would come if answers took
+    none; it only fills the place of one, so it keeps the rule of times whatever the others are.
     """
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
         self._numbers: dict[str | int, int] = {}
-        self._last: list[float | None] = []  # the time of the last turn of each session
+        self._timed: bool | None = None  # whether the first object has a time
+        self._last: list[float] = []  # the time of the last turn of each session
         self._columns = array("q"), array("q"), array("b")
 
     def through(self, placed: Iterator[Placed]) -> Iterator[Placed]:
@@ -55,19 +57,22 @@ class Turns:
     def _noted(self, place: str, value: dict[str, Any]) -> dict[str, Any]:
         """Note whose turn an object is, and return it, with a time where it has none of its own."""
         name, time = self._name(place, value), value.get(TIME)
+        if self._timed is None:
+            self._timed = TIME in value
         key, pause_ms = self._pause(place, value)
         number = len(self._last) if name is None else self._numbers.setdefault(name, len(self._last))
         if number == len(self._last):
-            self._last.append(None)
+            self._last.append(0)
             if pause_ms:
                 problem = Problem(f"path, {place}, {key}", pause_ms, _NO_TURN)
                 self._faults.add([Recurring(place, f"has a {key} that {_NO_TURN}", problem)])
-        elif time is None and (last := self._last[number]) is not None:
-            value = {**value, TIME: last + pause_ms}
+        elif time is None and self._timed:
+            value = {**value, TIME: min(self._last[number] + pause_ms, _LATEST_MS)}
         row = number, round(pause_ms * _NS), time is not None
         for column, noted in zip(self._columns, row, strict=True):
             column.append(noted)
-        self._last[number] = value[TIME] if type(value.get(TIME)) in (int, float) else None
+        if _is_moment(value.get(TIME)):
+            self._last[number] = value[TIME]
         return value
 
     def _name(self, place: str, value: dict[str, Any]) -> str | int | None:
@@ -82,7 +87,7 @@ class Turns:
         """Return the key of an object's pause and the pause (ms), 0 where there is none, or none could be."""
         key = next((key for key in DELAYS if value.get(key) is not None), None)
         pause_ms = 0 if key is None else value[key]
-        if type(pause_ms) in (int, float) and 0 <= pause_ms <= _LATEST_MS:
+        if _is_moment(pause_ms):
             return key, pause_ms
         self._add(place, str(key), pause_ms, f"must be a number from 0 to {_LATEST_MS:,.6g} (ms)")
         return key, 0
@@ -90,3 +95,9 @@ class Turns:
     def _add(self, place: str, key: str, value: object, rule: str) -> None:
         """Take note of what is wrong with the value of a key."""
         self._faults.add([Problem(f"path, {place}, {key}", value, rule)])
+
+
+def _is_moment(value: Any) -> bool:
+    """Return whether a value is a number of milliseconds that a time or a pause may have."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and 0 <= value <= _LATEST_MS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import insort
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple, NoReturn
@@ -13,6 +15,8 @@ from servesim.words import listed
 MOST_PLACES = 3
 #: Bad values that an error lists one by one; the rest it counts.
 MOST_LISTED = 20
+
+_ROW = re.compile(r"path, [a-z]+ (\d+)")
 
 
 class Recurring(NamedTuple):
@@ -37,16 +41,17 @@ class Faults:
         self._counts: Counter[str] = Counter()
 
     def add(self, found: Iterable[Problem | Recurring]) -> None:
-        """Note faults in the order of the file."""
+        """Note faults; those of one row are told in the order in which they come."""
         for each in found:
             if isinstance(each, Recurring):
                 self._counts[each.what] += 1
                 known = self._recurring.setdefault(each.what, [])
                 if len(known) < MOST_PLACES:
                     known.append(each)
-            elif len(self._listed) < MOST_LISTED:
-                self._listed.append(each)
-            else:
+                continue
+            insort(self._listed, each, key=_row)
+            if len(self._listed) > MOST_LISTED:
+                self._listed.pop()
                 self._unlisted += 1
 
     def check(self) -> None:
@@ -65,6 +70,12 @@ class Faults:
         places = [each.place for each in known]
         places += [f"{count - len(known):,} more"] if count > len(known) else []
         return Problem("path", self._path, f"{known[0].what}: {count:,} times, {listed(places, 'and')}")
+
+
+def _row(problem: Problem) -> int:
+    """Return the number of the row that a problem names, such as that of "path, line 3, timestamp"."""
+    found = _ROW.match(problem.path)
+    return int(found[1]) if found else 0
 
 
 def no_request(path: str, left_out: Iterable[tuple[str, int]]) -> NoReturn:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from servesim.report.content import Table
+from servesim.report.content import Chart, Table
 from servesim.report.run.bins import edges
 from servesim.report.run.ends import BINS, ends_over_time
 from servesim.report.run.page import run_page
@@ -15,6 +15,10 @@ from tests.report.run.runs import made
 TIMES = {"mean": 0.2, "p50": 0.1, "p99": 0.4}
 TENANT = {
     "requests": 30,
+    "completed": 20,
+    "dropped": 0,
+    "timed_out": 10,
+    "attainment": 0.5,
     "weight": 1.0,
     "ttft_s": TIMES,
     "service_per_s": 7.0,
@@ -26,7 +30,7 @@ FAIRNESS = {
     "number": 1,
     "tenants": {"x": TENANT},
 }
-TURNS = {"requests": 5, "input_tokens": 900.0, "cached_tokens": 321.0, "ttft_s": 0.25}
+TURNS = {"requests": 5, "completed": 4, "input_tokens": 900.0, "cached_tokens": 321.0, "ttft_s": 0.25}
 
 
 def overloaded() -> Run:
@@ -39,6 +43,9 @@ def overloaded() -> Run:
     order = {"kind": "priority", "preempt": False}
     summary = {
         **given.summary,
+        "saturated": False,
+        "overloaded": True,
+        "accounting": given.summary["accounting"] | {"dropped": {"slo": 9}},
         "scenario": {**scenario, "scheduler": {**scenario["scheduler"], "queue_order": order}},
         "latency": {**latency, "client_queue_s": latency["ttft_s"], "user_e2e_s": latency["e2e_s"]},
         "prefill": {
@@ -49,9 +56,11 @@ def overloaded() -> Run:
             "hit_rate": 0.4,
         },
         "fairness": FAIRNESS,
-        "classes": {"0": {"requests": 12, "ttft_s": TIMES, "e2e_s": TIMES, "attainment": 0.5}},
+        "classes": {"0": {**TENANT, "requests": 12, "e2e_s": TIMES}},
         "sessions": {
-            **dict.fromkeys(("begun", "completed", "context_full", "failed", "unfinished"), 1),
+            **dict.fromkeys(
+                ("begun", "completed", "context_full", "failed", "unfinished", "turns_given_up"), 1
+            ),
             "requests": TIMES,
             "duration_s": TIMES,
             "requests_meant": 5.0,
@@ -88,6 +97,23 @@ def test_ends_are_drawn_where_not_all_are_served() -> None:
     assert "Ends" not in [section.title for section in run_page(made("continuous")).sections]
 
 
+def test_latencies_are_drawn_of_the_completed_as_they_are_told() -> None:
+    """Whoever hung up after his first token is in no latency: 3,593 may have one where 811 completed."""
+    run = overloaded()
+    lost = run.requests.status == "timed_out"
+    given = run.requests.assign(
+        e2e_s=run.requests.e2e_s.mask(lost), ttft_s=run.requests.ttft_s.mask(lost, 1e9)
+    )
+    page = run_page(Run(run.summary, given, run.steps))
+    (section,) = [each for each in page.sections if each.title == "Latency"]
+    for chart in section.parts:
+        assert isinstance(chart, Chart)
+        times = np.concatenate(
+            [trace.x if "distribution" in chart.title else trace.y for trace in chart.figure.data]
+        )
+        assert np.nanmax(times) < 1e9, chart.title
+
+
 def test_what_only_some_runs_have_is_on_their_pages() -> None:
     run = overloaded()
     tables = {part.title: part for part in run_page(run).sections[0].parts if isinstance(part, Table)}
@@ -97,10 +123,13 @@ def test_what_only_some_runs_have_is_on_their_pages() -> None:
     assert told["scheduler"] == scheduler(run.summary["scenario"])
     assert told["scheduler"].startswith("continuous: queue_order=priority, ")
     assert "{" not in "".join(map(str, told.values()))
+    assert "9 dropped (first token predicted too late)" in told["requests"]
+    assert told["load, mean use"].startswith("OVERLOADED (9 rejected); ")  # type: ignore[union-attr]
     assert "E2E from due" in [row[0] for row in tables["Latency in milliseconds"].rows]
     assert tables["Tenants"].rows[0][0] == "x"
-    assert tables["Tenants"].caption == f"{evenness(run.summary['fairness'])}."
+    assert tables["Tenants"].rows[0][1:5] == ["30", "20", "10", "50.0%"]
+    assert tables["Service of tenants"].caption == f"Whole run: {evenness(run.summary['fairness'])}."
     assert tables["Classes"].rows[0][:2] == ["0", "12"]
-    assert [row[3] for row in tables["Turns of sessions"].rows] == ["321", "321"]
+    assert [row[4] for row in tables["Turns of sessions"].rows] == ["321", "321"]
     plain = {part.title for part in run_page(made("continuous")).sections[0].parts if isinstance(part, Table)}
     assert not plain & {"Tenants", "Classes", "Turns of sessions"}

@@ -1,0 +1,61 @@
+"""Tables on the screen whose figures are never cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions
+from rich.measure import Measurement
+from rich.table import Table
+
+#: Wider than any table, to measure how wide one would like to be.
+_ANY_WIDTH = 10_000
+
+
+@dataclass(frozen=True)
+class Snug:
+    """A table of words in its first column and figures in the others, set as wide as there is room for.
+
+    Columns are two blanks apart, or one; where that is still too wide, cells go on below.
+    """
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[Table]:
+        """Yield the widest of the tables that fits."""
+        fitting = (table for table in self._whole() if _width(table, console) <= options.max_width)
+        yield next(fitting, self._table(1, whole=False))
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """Return the least and the greatest width."""
+        least = Measurement.get(console, options, self._table(1, whole=False)).minimum
+        return Measurement(least, max(_width(table, console) for table in self._whole()))
+
+    def _whole(self) -> Iterator[Table]:
+        yield from (self._table(gap, whole=True) for gap in (2, 1))
+
+    def _table(self, gap: int, whole: bool) -> Table:
+        table = Table(
+            box=None,
+            padding=(0, gap, 0, 0),
+            header_style="",
+            show_edge=False,
+            show_header=any(self.headings),
+        )
+        for index, heading in enumerate(self.headings):
+            table.add_column(
+                heading,
+                justify="right" if index else "left",
+                no_wrap=whole,
+                overflow="fold",
+            )
+        for row in self.rows:
+            table.add_row(*row)
+        return table
+
+
+def _width(table: Table, console: Console) -> int:
+    """Return how wide a table is where nothing of it is cut."""
+    return Measurement.get(console, console.options.update(width=_ANY_WIDTH), table).maximum
