@@ -41,7 +41,7 @@ def table(drawing: Drawing, columns: Sequence[str], difference: str = "") -> str
     words = len(cells)
     if declared:
         cells[_heading(declared.rpartition(".")[2])] = [written(row["load"]) for row in rows]
-        cells["SLO met up to (next tried)"] = [_bracket(drawing.points, row) for row in rows]
+        cells["SLO met with every seed up to (next tried)"] = [_bracket(drawing.points, row) for row in rows]
     for column in columns:
         cells[metric(column).title] = [_figure(row, column) for row in rows]
     if difference:
@@ -84,7 +84,9 @@ def _figure(row: Row, column: str) -> str:
     mean, low, high = (metric(column).scale * row[f"{column}{end}"] for end in ("", ".low", ".high"))
     if isnan(mean):
         return "-"
-    return number(mean) if isnan(low) or low == high else f"{number(mean)} ± {number((high - low) / 2)}"
+    if isnan(low) or low == high:
+        return number(mean)
+    return f"{number(mean)} ± {number(max(high - mean, mean - low))}"  # that of a share ends at 0 and at 100
 
 
 def _difference(drawing: Drawing, row: Row, rows: Sequence[Row], column: str) -> str:
@@ -99,6 +101,8 @@ def _difference(drawing: Drawing, row: Row, rows: Sequence[Row], column: str) ->
         return ""
     ours, theirs = (_by_seed(drawing.sweep.table, each, column) for each in (row, base[0]))
     found = paired_difference(*(metric(column).scale * side for side in (ours, theirs)))
+    if found.mean == found.low == found.high == 0.0:
+        return "0"
     return f"{signed(found.mean)} [{signed(found.low)}, {signed(found.high)}]"
 
 

@@ -151,14 +151,15 @@ def _compare(jobs: list[Job]) -> None:
     A job is called by its number, which is the name of its folder, and by the overrides that not all have.
     """
     shared = set.intersection(*(set(job.overrides) for job in jobs)) if len(jobs) > 1 else set()
-    rows = []
+    rows, errors = [], {}
     for job in jobs:
         own = [_as_typed(text) for text in job.overrides if text not in shared]
         rows.append((job.folder.name, own, job.summary))
         if job.problems:
+            errors[job.folder.name] = "; ".join(map(str, job.problems))
             print(f"{' '.join(own)}: {ConfigError(job.problems)}", file=sys.stderr)
     places = sorted({f"{job.folder.parent}/<run>/" for job in jobs})
-    print_comparison(rows, console(), ", ".join(places))
+    print_comparison(rows, console(), ", ".join(places), errors)
 
 
 def _as_typed(override: str) -> str:

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from string import ascii_uppercase
 
 import pandas as pd
 
@@ -18,10 +17,11 @@ from servesim.config.overrides import place
 from servesim.frontier.chosen import DECIDING, best_loads, common_loads
 from servesim.frontier.replications import brackets, compared, over_seeds, settings
 from servesim.screen.console import console
-from servesim.screen.figures import counted, signed
+from servesim.screen.figures import counted
 from servesim.screen.idle import idle
+from servesim.screen.notes import FREE_TIERS
 from servesim.screen.progress import points_bar
-from servesim.screen.sweep import Column, counts, error_lines, print_sweep
+from servesim.screen.sweep import Column, Rows, counts, error_lines, print_sweep
 from servesim.screen.words import formats
 from servesim.sweeps.flat import unflatten
 from servesim.sweeps.grid import folded, grid
@@ -42,6 +42,8 @@ FIGURES = (
 )
 #: Columns of what may have an effect or none.
 _LOOKED_AT = ("scenario.router.", "scenario.scheduler.", "scenario.workload.")
+#: A figure that only runs with KV tiers have.
+_LOADED = "offload.loaded_tokens"
 _FOLDER = "hydra.sweep.dir"
 #: Seeds from which on Student's interval says something: of two, it is 12.7 standard errors wide.
 _FEWEST_SEEDS = 3
@@ -142,31 +144,29 @@ def _show(study: Study, table: pd.DataFrame, known: int, folder: Path) -> None:
     means = over_seeds(table, list(dict.fromkeys([*figures, *DECIDING])))
     keys = settings(table)
     rows = means if study.load is None else best_loads(means, keys[:-1])
-    notes = [f"{letter}  {name}" for letter, name in zip(ascii_uppercase, figures, strict=False)]
-    notes += [
+    notes = [
         *_on_the_formats(table),
         *_on_the_scenarios(table),
         *_on_the_seeds(study),
         *_on_the_loads(study, means, rows),
     ]
-    notes += ["", *_differences(study, table, means, figures)]
     failed = table[table["status"] == FAILED]
     errors = {str(error): list(each["command"]) for error, each in failed.groupby("error", sort=False)}
-    notes += [*error_lines(errors), counts(list(table["status"]), known)]
-    notes += [f"Files: {folder}/", f"Page: {folder / PAGE}"]
+    ends = [*error_lines(errors), counts(list(table["status"]), known)]
+    ends += [f"Files: {folder}/", f"Page: {folder / PAGE}"]
     shown = [key for key in keys if key != "variant" or study.variants]
     labels = {_short(key, shown): list(rows[key]) for key in shown} or {"": [""] * len(rows)}
     if study.load is not None and rows["pooled"].notna().any():
-        ends = brackets(means, keys[:-1], study.load.key)
+        within = brackets(means, keys[:-1], study.load.key)
         places = rows[keys[:-1]].itertuples(index=False, name=None)
-        labels["SLO"] = [str(ends.get(tuple(place), "-")) for place in places]
+        labels["SLO"] = [str(within.get(tuple(place), "-")) for place in places]
     columns = [
-        Column(letter, list(zip(rows[name], rows[f"{name}.low"], rows[f"{name}.high"], strict=True)))
-        for letter, name in zip(ascii_uppercase, figures, strict=False)
+        Column(name, list(zip(rows[name], rows[f"{name}.low"], rows[f"{name}.high"], strict=True)))
+        for name in figures
     ]
     if study.question:
         print(f"{study.question}\n")
-    print_sweep(labels, columns, notes, console())
+    print_sweep(Rows(labels, columns), notes, _differences(study, table, means, figures), ends, console())
 
 
 def _on_the_formats(table: pd.DataFrame) -> Iterator[str]:
@@ -187,6 +187,8 @@ def _on_the_scenarios(table: pd.DataFrame) -> Iterator[str]:
     said = table.get("scenario.notes")
     lists = [] if said is None else [json.loads(each) for each in said.dropna().unique()]
     yield from dict.fromkeys(note for notes in lists for note in notes)
+    if _LOADED in table and table[_LOADED].notna().any():
+        yield FREE_TIERS
     names = [name for name in map(str, table) if name.startswith(_LOOKED_AT)]
     rows = table.loc[table["status"] != FAILED, names].drop_duplicates().to_dict("records")
     told = ({str(name): value for name, value in row.items() if pd.notna(value)} for row in rows)
@@ -216,31 +218,30 @@ def _on_the_loads(study: Study, means: pd.DataFrame, rows: pd.DataFrame) -> Iter
         yield f"{points} unsettled, too short a run for a steady part, and never best: more workload.requests"
 
 
-def _differences(
-    study: Study, table: pd.DataFrame, means: pd.DataFrame, figures: Sequence[str]
-) -> Iterator[str]:
-    """Yield how each variant differs from the baseline in every figure, where both were run.
+def _differences(study: Study, table: pd.DataFrame, means: pd.DataFrame, figures: Sequence[str]) -> Rows:
+    """Return how each variant differs from the baseline in every figure, where both were run.
 
     On a load axis that found itself, that is one load of each: see
     :func:`~servesim.frontier.chosen.common_loads`.
     """
     if study.baseline is None or len(study.variants) < 2:
-        return
-    keys = [key for key in settings(table) if key != "variant"]
-    where = None if study.load is None else common_loads(means, keys, study.baseline)
-    lines: dict[str, list[str]] = {}
-    for figure in figures:
-        found = compared(table, figure, study.baseline)
-        found = found[found["n"] > 0]
-        for row in (found if where is None else found.merge(where)).to_dict("records"):
-            at = ", ".join(f"{key}={row[key]}" for key in keys)
-            title = f"{row['variant']} - {study.baseline}{f' at {at}' if at else ''}:"
-            ends = "" if pd.isna(row["low"]) else f" [{signed(row['low'])}, {signed(row['high'])}]"
-            lines.setdefault(title, []).append(f"  {signed(row['difference'])}{ends} {figure}")
-    for title, each in lines.items():
-        yield from (title, *each)
-    if lines:
-        yield ""
+        return Rows({}, [])
+    keys = settings(table)
+    where = means[keys]
+    if study.load is not None:
+        where = where.merge(common_loads(means, keys[1:], study.baseline))
+    each = [compared(table, figure, study.baseline) for figure in figures]
+    known = pd.concat([found.loc[found["n"] > 0, keys] for found in each]).drop_duplicates()
+    where = where.merge(known)
+    columns = []
+    for figure, differences in zip(figures, each, strict=True):
+        found = where.merge(differences, on=keys, how="left")
+        columns.append(
+            Column(figure, list(zip(found["difference"], found["low"], found["high"], strict=True)))
+        )
+    minus = f"less {study.baseline}"
+    labels = {minus if key == "variant" else _short(key, keys): list(where[key]) for key in keys}
+    return Rows(labels, columns, signed=True)
 
 
 def _short(key: str, keys: Sequence[str]) -> str:

@@ -65,14 +65,14 @@ def test_a_study_prints_a_table_and_leaves_one(here: Path, capfd: pytest.Capture
     lines = printed.splitlines()
     assert told == "mine: 8 points (4 configurations x 2 seeds), in sweeps/mine/\n"
     assert lines[0] == "What if?"
-    assert lines[2].split() == ["variant", "rate_rps", "A"]
-    assert [line.split()[:2] for line in lines[3:7]] == [
+    assert [line.split() for line in lines[2:4]] == [["latency."], ["variant", "rate_rps", "ttft_s.p99"]]
+    assert [line.split()[:2] for line in lines[4:8]] == [
         [variant, rate] for variant in ("static", "continuous") for rate in ("2", "20")
     ]
-    assert all("±" in line for line in lines[3:7])
-    assert "A  latency.ttft_s.p99" in lines
-    assert sum(line.startswith("continuous - static at workload.arrivals.rate_rps=") for line in lines) == 2
-    assert sum(line.startswith("  -") and line.endswith(" latency.ttft_s.p99") for line in lines) == 2
+    assert all("±" in line for line in lines[4:8])
+    changes = lines[[line.split()[:2] for line in lines].index(["less", "static"]) + 1 :][:2]
+    assert [line.split()[:2] for line in changes] == [["continuous", rate] for rate in ("2", "20")]
+    assert all(line.split()[2].startswith("-") for line in changes)
     assert lines[-3:] == [
         "8 points: 8 clean",
         "Files: sweeps/mine/",
@@ -108,7 +108,7 @@ def test_a_load_axis_shows_the_best_settled_load_of_each(
     assert run_mine("experiment.axes=[]", "experiment.load={points: 4}") == 0
     printed, told = capfd.readouterr()
     assert told.startswith("mine: at most 16 points (2 configurations x 4 loads x 2 seeds)")
-    assert [line.split()[0] for line in printed.splitlines()[3:5]] == ["static", "continuous"]
+    assert [line.split()[0] for line in printed.splitlines()[4:6]] == ["static", "continuous"]
     table = read_table(here / "sweeps" / "mine")
     loads = table.assign(settled=table["saturated"].notna()).groupby(
         ["variant", "workload.arrivals.rate_rps"]
@@ -117,7 +117,7 @@ def test_a_load_axis_shows_the_best_settled_load_of_each(
     settled = good[loads["settled"].all()]
     known = {name: settled[name] if name in settled else good[name] for name in ("static", "continuous")}
     best = {name: goodput.idxmax() for name, goodput in known.items()}
-    shown = {line.split()[0]: float(line.split()[1]) for line in printed.splitlines()[3:5]}
+    shown = {line.split()[0]: float(line.split()[1]) for line in printed.splitlines()[4:6]}
     assert shown == best
 
 

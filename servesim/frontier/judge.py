@@ -26,8 +26,9 @@ class Verdict:
 
     Attainment and percentiles are of the requests of all seeds in one heap; times are in seconds, NaN where
     there are none. ``worst_seed`` is the lowest attainment of a seed. ``runs`` are the seeds simulated: a
-    trial ends early, unmet, when a seed is saturated or not clean, or when more requests have missed than may
-    in all seeds. ``weakest_seed`` is the one at fault then, else that of the lowest attainment.
+    trial ends early, unmet, when a seed is saturated or stalls, or when more requests have missed than may in
+    all seeds; those turned away, timed out or left over have missed. ``weakest_seed`` is the one at fault
+    then, else that of the lowest attainment. ``clean`` says whether no request was lost.
     """
 
     met: bool
@@ -55,7 +56,7 @@ def judge(candidate: Candidate, shape: Shape, trial: Trial, factor: float = 1.0)
             part = _STALLED
         parts.append(part)
         may_miss -= part.judged - part.good
-        if part.saturated or not part.clean or may_miss < 0:
+        if part.saturated or not part.judged or may_miss < 0:
             break
     return _together(parts, target, trial.seeds)
 
@@ -100,15 +101,17 @@ def _part(result: Result) -> _Part:
 
 def _together(parts: Sequence[_Part], target: float, seeds: Sequence[int]) -> Verdict:
     judged, good = sum(part.judged for part in parts), sum(part.good for part in parts)
-    saturated, clean = any(part.saturated for part in parts), all(part.clean for part in parts)
+    saturated, stalled = (
+        any(each) for each in zip(*((p.saturated, not p.judged) for p in parts), strict=True)
+    )
     attainment = good / judged if judged else nan
     window_s = sum(part.window_s for part in parts)
     shares = [part.good / part.judged if part.judged else nan for part in parts]
-    weakest = len(parts) - 1 if saturated or not clean else int(np.argmin(shares))
+    weakest = len(parts) - 1 if saturated or stalled else int(np.argmin(shares))
     return Verdict(
-        met=len(parts) == len(seeds) and clean and not saturated and attainment >= target,
+        met=len(parts) == len(seeds) and not (saturated or stalled) and attainment >= target,
         saturated=saturated,
-        clean=clean,
+        clean=all(part.clean for part in parts),
         judged=judged,
         attainment=attainment,
         worst_seed=min(shares),

@@ -14,7 +14,10 @@ from servesim.frontier.objective import Bracket, bracket, judged
 Key = tuple[Hashable, ...]
 
 #: Figures that say whether a load meets the SLO.
-_JUDGED = ("goodput.attainment", "goodput.judged", "goodput.target", "saturated", "settled")
+_JUDGED = (
+    *(f"goodput.{name}" for name in ("attainment", "judged", "cut", "target")),
+    *("saturated", "settled"),
+)
 
 
 def settings(table: pd.DataFrame) -> list[str]:
@@ -28,10 +31,10 @@ def over_seeds(table: pd.DataFrame, metrics: Sequence[str], confidence: float = 
 
     Each has the settings, ``seeds`` (how many were run), ``failed`` (how many of them have no figures),
     ``saturated`` (the share of the others that is), ``settled`` (whether more than half of them have a steady
-    part), ``pooled`` (the share of the requests of all seeds together that met the SLO) and ``meets``
-    (whether it is enough, as :func:`~servesim.frontier.objective.judged` says), ``command`` and
-    ``point`` of its first seed, and of each metric M its mean ``M`` and the ends ``M.low`` and ``M.high`` of
-    its t-interval, NaN with one seed.
+    part), ``pooled`` (the share of the requests of all seeds together that met the SLO), ``meets`` (whether
+    it is enough, as :func:`~servesim.frontier.objective.judged` says) and ``untold`` (whether nobody can
+    tell), ``command`` and ``point`` of its first seed, and of each metric M its mean ``M`` and the ends
+    ``M.low`` and ``M.high`` of its t-interval, NaN with one seed.
 
     Args:
         table: a table as :func:`servesim.sweep` returns it.
@@ -59,9 +62,19 @@ def _verdict(seeds: pd.DataFrame, ran: pd.DataFrame) -> dict[str, Any]:
     """Return what the seeds of a load say together of the SLO."""
     known = ran[[name for name in _JUDGED if name in ran]].astype(object)
     rows = known.where(known.notna(), None).to_dict("records")
-    verdict = judged(rows, bool((seeds["status"] == "clean").all()))
+    verdict = judged(rows, len(ran) == len(seeds))
     pooled = np.nan if verdict.attainment is None else verdict.attainment
-    return {"settled": verdict.settled, "pooled": pooled, "meets": verdict.meets is True}
+    told = {"settled": verdict.settled, "pooled": pooled}
+    return told | {"meets": verdict.meets is True, "untold": verdict.meets is None}
+
+
+def bracket_of(points: pd.DataFrame, load: str) -> Bracket:
+    """Return up to which load one configuration meets the SLO, by those of its points that have figures."""
+    known = points[points["failed"] < points["seeds"]]
+    verdicts = zip(known["meets"], known["untold"], strict=True)
+    return bracket(
+        list(map(float, known[load])), [None if untold else bool(meets) for meets, untold in verdicts]
+    )
 
 
 def brackets(points: pd.DataFrame, keys: Sequence[str], load: str) -> dict[Key, Bracket]:
@@ -73,10 +86,8 @@ def brackets(points: pd.DataFrame, keys: Sequence[str], load: str) -> dict[Key, 
         load: the column of the load.
 
     """
-    return {
-        key: bracket(list(map(float, rows[load])), list(rows["meets"]))
-        for key, rows in _groups(points[points["failed"] < points["seeds"]], keys)
-    }
+    known = points[points["failed"] < points["seeds"]]
+    return {key: bracket_of(rows, load) for key, rows in _groups(known, keys)}
 
 
 def compared(table: pd.DataFrame, metric: str, baseline: str, confidence: float = 0.95) -> pd.DataFrame:

@@ -12,6 +12,8 @@ from rich.text import Text
 from servesim.screen.figures import money, number, percent, rounded_percent
 from servesim.screen.hardware import gpus, usd_per_hour
 from servesim.screen.idle import idle
+from servesim.screen.remarks import remarks
+from servesim.screen.reuse import prefill_saved
 from servesim.screen.words import formats
 
 Run = tuple[str, Sequence[str], Mapping[str, Any] | None]
@@ -35,13 +37,16 @@ _FEW_TENANTS, _NAME = 3, 10
 _NO_FIGURES = [*("-" for _ in _HEADINGS[2:]), "error"]
 
 
-def print_comparison(runs: Sequence[Run], out: Console, files: str = "") -> None:
-    """Print what sets each run apart, then a table with one row for each.
+def print_comparison(
+    runs: Sequence[Run], out: Console, files: str = "", errors: Mapping[str, str] | None = None
+) -> None:
+    """Print what sets each run apart, a table with one row for each, then what there is to say of them.
 
     Args:
         runs: of each its number, the overrides that not all have, and its summary (None: it could not run).
         out: where to print.
         files: where the files of the runs are.
+        errors: why runs could not run, by their number.
 
     """
     lines = [line for name, own, _ in runs for line in _legend(name, own, out.width)]
@@ -63,6 +68,10 @@ def print_comparison(runs: Sequence[Run], out: Console, files: str = "") -> None
     lines += _without_the_bill(table, headings, out.width)
     words = {*range(1 + len(apart)), len(table[0]) - 1}  # columns to be set from the left
     lines += ["", *table_lines(table, words, out.width)]
+    reasons = errors or {}
+    found = {name: summary or reasons[name] for name, _, summary in runs if summary or name in reasons}
+    if told := [*remarks(found)]:
+        lines += ["", *told]
     if files:
         lines += ["", f"Files: {files}"]
     out.print(Text("\n".join(line.rstrip() for line in lines)), soft_wrap=True)
@@ -81,12 +90,12 @@ def _beyond(summaries: Sequence[Mapping[str, Any] | None]) -> dict[tuple[str, st
     """Return a cell per run, by heading, of the figures that only some traffic and some servers have."""
     there = [one for one in summaries if one]
     columns: dict[tuple[str, str, str], Callable[[Mapping[str, Any]], str]] = {}
-    if any(one["prefill"]["cached_tokens"] for one in there):
-        columns["prefix", "hit", "rate"] = lambda one: rounded_percent(one["prefill"]["hit_rate"])
+    if any(prefill_saved(one) for one in there):
+        columns["", "prefill", "saved"] = lambda one: rounded_percent(prefill_saved(one))
     if any(_loses(one["accounting"]) for one in there):
-        columns["", "suc-", "cess"] = lambda one: percent(one["accounting"]["success"])
+        columns["", "", "served"] = lambda one: percent(one["accounting"]["success"])
     if any(one["accounting"]["retries"] for one in there):
-        columns["", "re-", "tries"] = lambda one: f"{one['accounting']['retries']:,}"
+        columns["", "", "retries"] = lambda one: f"{one['accounting']['retries']:,}"
     if any(one.get("speculation") for one in there):
         columns["tokens", "per", "step"] = lambda one: number(
             one["speculation"]["mean_accepted_length"] if one.get("speculation") else 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, floor, log10
-from typing import Any
+from typing import Any, NamedTuple
 
 from servesim.screen.basis import basis, largest
 from servesim.screen.figures import counted, number
@@ -36,6 +36,9 @@ _MANY_UNFINISHED = 0.05
 
 _SATURATED = "saturated: more arrives than is served, so latencies depend on how long the run lasts"
 _GIVEN_RATES = "how often drafts are right is taken as given, for all requests alike (scheduler.speculation)"
+_HALVED = "no steady state found, so half of the run was cut"
+_WITH_RAMP = "throughput and $ include ramp and drain"
+FREE_TIERS = "$ are those of the GPUs: the host memory and the store of KV tiers add nothing to them"
 _NO_CAPACITY = "ignore_capacity: KV blocks as many as could be used, whether they fit or not"
 
 
@@ -48,6 +51,8 @@ def notes(summary: Mapping[str, Any], trace: Sequence[str]) -> Iterator[str]:
         yield _NO_CAPACITY
     if summary.get("speculation"):
         yield _GIVEN_RATES
+    if summary["offload"]:
+        yield FREE_TIERS
     yield from idle([summary["scenario"]])
     yield from _on_the_spread(summary.get("replicas") or ())
     yield from _on_the_window(summary)
@@ -121,17 +126,34 @@ def _on_the_window(summary: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the figures speak of: all of the run, ramp and drain too, or its steady part."""
     if summary["scenario"]["steady"]:
         yield f"figures of the steady part only, from {number(summary['warmup_cut_s'])} s on"
-    if summary["settled"] is False:
-        yield f"no steady state found, so half of the run was cut: {_longer(summary) or 'send more requests'}"
+    for caveat in caveats(summary):
+        took = f"{caveat.took}; " if caveat.took else ""
+        yield f"{took}{caveat.what}: {caveat.remedy}"
     if summary["saturated"]:
         yield _SATURATED
-    elif not summary["scenario"]["steady"] and _is_mostly_ramp(summary):
+
+
+class Caveat(NamedTuple):
+    """How the length of a run limits what its figures say: how long it took, what follows, what helps."""
+
+    took: str
+    what: str
+    remedy: str
+
+
+def caveats(summary: Mapping[str, Any]) -> Iterator[Caveat]:
+    """Yield what a longer run, or the steady part of it, would tell better."""
+    if summary["settled"] is False:
+        yield Caveat("", _HALVED, _longer(summary) or "send more requests")
+    if summary["saturated"] or summary["scenario"]["steady"]:
+        return
+    if _is_mostly_ramp(summary):
         began_s, lasted_s = (number(s) for s in (summary["sessions"]["begun_for_s"], summary["duration_s"]))
         took = f"short run: sessions began for {began_s} of its {lasted_s} s"
-        yield f"{took}; throughput and $ include ramp and drain: {_longer(summary) or 'steady=true'}"
-    elif not summary["scenario"]["steady"] and _is_short(summary):
+        yield Caveat(took, _WITH_RAMP, _longer(summary) or "steady=true")
+    elif _is_short(summary):
         took = f"short run: {number(sending_s(summary))} s of arrivals"
-        yield f"{took}; throughput and $ include ramp and drain: more requests, or steady=true"
+        yield Caveat(took, _WITH_RAMP, "more requests, or steady=true")
 
 
 def _is_short(summary: Mapping[str, Any]) -> bool:

@@ -26,7 +26,7 @@ _HEADINGS = (
     ("", "", "GPU"),
     ("", "", "TP"),
     ("", "", "scheduler"),
-    ("", "rep-", "licas"),
+    ("", "", "replicas"),
     ("", "", "GPUs"),
     ("", "", "$/h"),
     ("$ per", "M out", "tok"),

@@ -39,6 +39,13 @@ def prefix_cache(summary: Mapping[str, Any]) -> str:
     return f"{found}: {sums}{lost}"
 
 
+def prefill_saved(summary: Mapping[str, Any]) -> float:
+    """Return the share of the tokens of prefill that were not computed: found on a GPU, or loaded."""
+    prefill, tiers = summary["prefill"], summary["offload"]
+    spared = prefill["cached_tokens"] + (tiers["loaded_tokens"] if tiers else 0)
+    return float(spared / max(spared + prefill["computed_tokens"], 1))
+
+
 def speculation(told: Mapping[str, Any]) -> str:
     """Tell how much was drafted, and what came of it."""
     kind, drafted = told["kind"].replace("_", " "), told["num_speculative_tokens"]

@@ -29,7 +29,7 @@ class Measured(NamedTuple):
         throughput: completed per second, in any unit.
         tail_s: the latency of the slow requests; None where none completed.
         good: the share of requests that met the SLO; None without one.
-        meets: whether that is enough, of a run that is clean, settled and not saturated; None without an SLO.
+        meets: whether that is enough, of a run that is settled and not saturated; None without an SLO.
         under_way: requests in the system on average; None where nobody knows.
 
     """
@@ -134,7 +134,7 @@ class LoadSearch:
     def _edge(self) -> list[tuple[float, float]]:
         """Return the interval in which the SLO ceases to be met, unless it is short or not known."""
         judged = {load: each for load, each in self._measured.items() if each and each.meets is not None}
-        meets, misses = bracket(list(judged), [bool(each.meets) for each in judged.values()])
+        meets, misses, _ = bracket(list(judged), [bool(each.meets) for each in judged.values()])
         if meets is None or misses is None or misses <= meets * FINEST:
             return []
         return [(meets, misses)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from servesim.frontier.objective import judged
 from servesim.sweeps.plan import Plan
-from servesim.sweeps.point import CLEAN, FAILED, Outcome, Point
+from servesim.sweeps.point import FAILED, Outcome, Point
 from servesim.sweeps.search import Measured
 from servesim.sweeps.store import Store
 from servesim.sweeps.study import Load
@@ -109,19 +109,20 @@ class Work:
 def _measured(outcomes: Sequence[Outcome]) -> Measured | None:
     """Return what the seeds say of one load together: means, and whether most of them are saturated.
 
-    Whether they meet the SLO is judged by the requests of all seeds in one heap.
+    Whether they meet the SLO is judged by the requests of all seeds in one heap; where nobody can tell, the
+    search goes on as if they did not.
     """
     rows = [outcome.figures for outcome in outcomes if outcome.status != FAILED]
     if not rows:
         return None
     done, stay_s = (_mean(row.get(name) for row in rows) for name in (_DONE, "latency.e2e_s.mean"))
-    verdict = judged(rows, all(outcome.status == CLEAN for outcome in outcomes))
+    verdict = judged(rows, len(rows) == len(outcomes))
     return Measured(
         saturated=2 * sum(bool(row.get("saturated")) for row in rows) >= len(rows),
         throughput=done,
         tail_s=_mean(row.get("latency.ttft_s.p99") for row in rows),
         good=verdict.attainment,
-        meets=verdict.meets,
+        meets=None if verdict.attainment is None else verdict.meets is True,
         under_way=None if done is None or stay_s is None else done * stay_s,
     )
 

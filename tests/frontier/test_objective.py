@@ -27,20 +27,28 @@ def test_seeds_without_a_figure_are_left_out_and_unknown_numbers_weigh_alike() -
 
 
 def test_one_seed_that_just_misses_does_not_decide() -> None:
-    assert judged([row(0.988), row(0.996), row(0.997)], True).meets is True
-    assert judged([row(0.98), row(0.99), row(0.99)], True).meets is False
+    assert judged([row(0.988), row(0.996), row(0.997)]).meets is True
+    assert judged([row(0.98), row(0.99), row(0.99)]).meets is False
 
 
-def test_what_is_saturated_lost_or_unsettled_does_not_meet_the_slo() -> None:
-    assert judged([row(), row(saturated=True)], True).meets is False
-    assert judged([row()], False).meets is False
-    unsettled = judged([row(settled=False), row()], True)
-    assert (unsettled.meets, unsettled.settled) == (False, False)
-    assert judged([row(settled=False), row(), row()], True).meets is True
+def test_what_is_saturated_misses_and_of_what_failed_or_is_unsettled_nobody_can_tell() -> None:
+    assert judged([row(), row(saturated=True)]).meets is False
+    assert judged([row()], False).meets is None
+    unsettled = judged([row(settled=False), row()])
+    assert (unsettled.meets, unsettled.settled) == (None, False)
+    assert judged([row(settled=False), row(), row()]).meets is True
+    assert judged([row(settled=False, saturated=True)]).meets is False
+
+
+def test_requests_cut_at_the_horizon_leave_it_open_only_where_they_decide() -> None:
+    share, verdicts = {0.999: True, 0.985: None, 0.9: False}, {}
+    for attainment in share:
+        verdicts[attainment] = judged([row(attainment) | {"goodput.cut": 1}, row(attainment)]).meets
+    assert verdicts == share
 
 
 def test_without_an_slo_there_is_no_verdict() -> None:
-    assert judged([row(None)], True).meets is None
+    assert judged([row(None)]).meets is None
     assert judged([], False).meets is None
 
 
@@ -59,3 +67,8 @@ def test_words() -> None:
     assert str(Bracket(1.5, 2.0)) == "meets up to 1.5, misses at 2"
     assert str(Bracket(None, 2.0)) == "misses at 2, the lowest load tried"
     assert str(Bracket(4.0, None)) == "meets up to 4, the highest load tried"
+    assert (
+        str(bracket([1, 2, 4], [None, True, None]))
+        == "meets up to 2, the highest load judged; no verdict at 1, 4"
+    )
+    assert str(bracket(range(9), [None] * 9)) == "no verdict at 9 loads"

@@ -23,6 +23,7 @@ from servesim.report.metrics import (
 )
 from servesim.screen.figures import money, number, percent
 from servesim.screen.hardware import usd_per_hour
+from servesim.screen.reuse import prefill_saved
 from servesim.sweeps.flat import flatten
 from servesim.words import listed
 
@@ -153,11 +154,10 @@ def figures_of(answer: Answer) -> dict[str, Any]:
 
 def _derived(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield what follows from a summary and is no figure of it."""
-    scenario, prefill = summary["scenario"], summary["prefill"]
+    scenario = summary["scenario"]
     tiers, client, dropped = summary["offload"], scenario["client"], summary["accounting"]["dropped"]
     yield HOURLY.column, usd_per_hour(scenario)
-    spared = prefill["cached_tokens"] + (tiers["loaded_tokens"] if tiers else 0)
-    yield _SAVED, spared / max(spared + prefill["computed_tokens"], 1)
+    yield _SAVED, prefill_saved(summary)
     yield _REJECTED, dropped.get("queue_full", 0) + dropped.get("slo", 0)
     yield _ADMITS, scenario["admission"] is not None
     yield _HANGS_UP, client["timeout_s"] is not None or client["ttft_timeout_s"] is not None

@@ -10,7 +10,7 @@ import pandas as pd
 from servesim.report.content import Chart
 from servesim.report.frontier.curves import curves
 from servesim.report.frontier.details import Details, details, hover
-from servesim.report.frontier.points import CLEAN, LOADS, drawn_points, load_of
+from servesim.report.frontier.points import CLEAN, LOADS, UNCLEAN, drawn_points, load_of
 from servesim.report.frontier.style import Style, styles
 from servesim.report.frontier.view import View
 from servesim.report.metrics import ATTAINMENT, COST, INTERACTIVITY, OUTPUT, Metric, metric
@@ -27,6 +27,11 @@ EXTRAPOLATED = "calibration.extrapolated"
 _SESSIONS = "sessions.begun"
 
 _SHADED = "Shaded: where the figure shown is within the limit of the SLO."
+#: What is said of points that lost too many requests, where they are left out and where they are drawn.
+_LEFT_OUT = (
+    "Left out: points that lost so many requests that they miss the SLO; they show those served alone."
+)
+_SERVED = "Of points that lost requests (hollow, with a dot), it is that of the requests served."
 
 
 @dataclass(frozen=True)
@@ -108,8 +113,10 @@ class Drawing:
     def front(self, name: str, x: Metric, y: Metric, caption: str, *, wide: bool = False) -> Chart:
         """Return a chart of one figure against another, with the Pareto front."""
         height = 460 if wide else 400
+        bounded = bool(self.limits.keys() & {x.limit, y.limit})
+        lost = self._lost & bounded
         figure = curves(
-            self.points,
+            self.points.assign(**{y.column: self.points[y.column].mask(lost)}),
             x,
             y,
             self.chosen,
@@ -118,8 +125,13 @@ class Drawing:
             bands=self.bands,
             height=height,
         )
-        bounded = self.limits.keys() & {x.limit, y.limit}
-        return Chart(name, figure, f"{caption} {_SHADED}" if bounded else caption, wide)
+        said = [caption, *([_SHADED] if bounded else []), *([_LEFT_OUT] if lost.any() else [])]
+        return Chart(name, figure, " ".join(said), wide)
+
+    @property
+    def _lost(self) -> pd.Series:
+        """Say which points lost requests and miss the SLO, so that latencies of those served flatter them."""
+        return (self.points.state == UNCLEAN) & (self.points.unclean > 0)
 
     def loaded(self, name: str, y: Metric, caption: str, *, knees: bool = False) -> Chart:
         """Return a chart of a figure against the load; the SLO's target is a line in its attainment."""
@@ -133,7 +145,10 @@ class Drawing:
             target=self.target if y == ATTAINMENT else None,
             bands=self.bands,
         )
-        return Chart(name, figure, f"{caption} {_SHADED}" if y.limit in self.limits else caption)
+        said = [caption]
+        if y.limit in self.limits:
+            said += [_SHADED, *([_SERVED] if self._lost.any() else [])]
+        return Chart(name, figure, " ".join(said))
 
 
 def _ranked(points: pd.DataFrame) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from servesim.frontier.replications import over_seeds, settings
-from servesim.report.metrics import SHOWN
+from servesim.report.metrics import SHOWN, metric
 
 #: Keys that say how much a cluster is asked to do; the last axis of a study is its load if it is one of them.
 LOADS = {
@@ -46,17 +46,17 @@ def drawn_points(table: pd.DataFrame, load: str | None, metrics: Sequence[str] =
     - ``seeds``, ``failed``, ``unclean``, ``met``: how many were run, have no figures, lost requests, and met
       the SLO; ``saturated``: the share of those with figures that is;
     - ``pooled``: the share of the requests of all seeds together that met the SLO; ``meets``: whether that is
-      enough;
-    - ``state``: ``failed`` when no seed has figures, ``not clean`` when some have none or lost requests,
-      ``saturated`` when half of them or more are, ``unsettled`` when half of them or more have no steady
-      part, else ``clean``;
+      enough; ``untold``: whether nobody can tell;
+    - ``state``: ``failed`` when no seed has figures, ``not clean`` when some have none, or lost requests and
+      do not meet the SLO for all that, ``saturated`` when half of them or more are, ``unsettled`` when half
+      of them or more have no steady part, else ``clean``;
     - ``hole``: whether any seed failed, so that no line may lead through the point;
     - ``commands``: those of its seeds.
     """
     keys = settings(table)
     columns = dict.fromkeys([*(each.column for each in SHOWN), *metrics])
     known = table.assign(**{name: np.nan for name in columns if name not in table})
-    points = over_seeds(known, list(columns))
+    points = _within_a_whole(over_seeds(known, list(columns)), list(columns))
     points = points.merge(_counts(known, keys), on=keys, how="left", validate="one_to_one")
     points["error"] = points.error.fillna("")
     points["config"] = points.groupby([key for key in keys if key != load], sort=False, dropna=False).ngroup()
@@ -67,7 +67,7 @@ def drawn_points(table: pd.DataFrame, load: str | None, metrics: Sequence[str] =
     points["state"] = np.select(
         [
             points.failed == points.seeds,
-            (points.failed > 0) | (points.unclean > 0),
+            (points.failed > 0) | ((points.unclean > 0) & ~points.meets.astype(bool)),
             points.saturated >= 0.5,
             ~points.settled.astype(bool),
         ],
@@ -75,6 +75,12 @@ def drawn_points(table: pd.DataFrame, load: str | None, metrics: Sequence[str] =
         CLEAN,
     )
     return points.sort_values(["config", "load"], kind="stable", ignore_index=True)
+
+
+def _within_a_whole(points: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return points whose intervals of shares end at 0 and at all, where Student's may go on."""
+    ends = [f"{column}{end}" for column in columns if metric(column).unit == "%" for end in (".low", ".high")]
+    return points.assign(**{end: points[end].clip(0.0, 1.0) for end in ends})
 
 
 def _counts(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:

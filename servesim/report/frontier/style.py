@@ -105,7 +105,7 @@ def _key(points: pd.DataFrame) -> str:
     if "not clean" in states:
         inner = '<svg width="16" height="16" aria-hidden="true"><circle cx="8" cy="8" r="5" '
         inner += f'{ring}/><circle cx="8" cy="8" r="1.6" {full}/></svg>'
-        rows.append(f"{inner}requests lost, or seeds failed")
+        rows.append(f"{inner}requests lost and the SLO missed, or seeds failed")
     if "failed" in states:
         rows.append("failed: a cross below its load; no line leads through it")
     if _has_intervals(points):

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from servesim.frontier.objective import bracket
-from servesim.frontier.replications import settings
+from servesim.frontier.replications import bracket_of, settings
 from servesim.report.content import Markup, Table
 from servesim.report.frontier.details import figure
 from servesim.report.frontier.points import CLEAN, short_names, written
@@ -90,20 +89,21 @@ def best_points(points: pd.DataFrame, load: str | None, chosen: Sequence[Style],
     ranked = [row for _, row in sorted(rows, key=lambda each: each[0])]
     loads = [short_names([load])[load]] if load else []
     meets = "that meets the SLO, the requests of all seeds together, and is" if asks else "that is"
+    lost = "Requests turned away, timed out or left over count as misses." if asks else "No request was lost."
     slo = ["SLO"] if asks and load else []
     return Table(
         "The cheapest point of each configuration" + (" that meets the SLO" if asks else ""),
         ["configuration", *slo, *loads, *(heading for heading, _ in _HEADED), "command"],
         [*ranked, *without],
-        f"Of each configuration, the point {meets} clean, settled and not saturated, with the fewest dollars "
-        "per million output tokens; the cheapest first, means over the seeds. The command runs the first.",
+        f"Of each configuration, the point {meets} settled and not saturated, with the fewest dollars per "
+        f"million output tokens; the cheapest first, means over the seeds. {lost} The command runs the first "
+        "seed.",
     )
 
 
 def _bracket(own: pd.DataFrame) -> str:
     """Return up to which of its loads a configuration meets the SLO, in words."""
-    known = own[own.failed < own.seeds]
-    return str(bracket(list(known["load"]), list(known["meets"])))
+    return str(bracket_of(own, "load"))
 
 
 def failures(table: pd.DataFrame) -> Table | None:
@@ -168,8 +168,8 @@ def definitions(metrics: Sequence[Metric]) -> Table:
     rows = [[title, f"{text[0].upper()}{text[1:]}."] for title, text in known.items()]
     caption = (
         "Of a point that was run with several seeds, every figure is the mean over them, and its interval is "
-        "Student's 95% interval of that mean. Where two figures have one, the point lies in a box, and the "
-        "band is what the box sweeps on its way to the next point. Percentiles are those of the requests of "
-        "one run."
+        "Student's 95% interval of that mean; of a share, it ends at 0 and 100%. Where two figures have one, "
+        "the point lies in a box, and the band is what the box sweeps on its way to the next point. "
+        "Percentiles are those of the requests of one run."
     )
     return Table("What the figures mean", ["figure", "definition"], rows, caption, words=2)

@@ -6,6 +6,8 @@ import pytest
 
 from servesim.report.frontier.drawing import Drawing, Sweep
 from servesim.report.frontier.points import drawn_points, load_of, short_names
+from servesim.report.metrics import GOODPUT, INTERACTIVITY
+from servesim.report.metrics import OUTPUT as METRIC
 from tests.report.frontier.made import OUTPUT, RATE, TTFT, points_of, sweep_table
 
 
@@ -52,10 +54,10 @@ def test_how_a_point_went_is_the_worst_of_its_seeds():
     table = sweep_table(
         variants=("one",),
         gpus=("h100",),
-        rates=(1.0, 2.0, 3.0, 4.0, 5.0),
+        rates=(1.0, 2.0, 3.0, 4.5, 5.0),
         seeds=range(4),
         fails=lambda variant, gpu, rate, seed: rate == 2 or (rate == 3 and seed == 1),
-        unclean=lambda variant, gpu, rate, seed: rate == 4 and seed == 0,
+        unclean=lambda variant, gpu, rate, seed: rate in (1, 4.5) and seed == 0,
         saturated=lambda variant, gpu, rate, seed: rate == 5 and seed < 2,
     )
     points = points_of(table)
@@ -64,6 +66,26 @@ def test_how_a_point_went_is_the_worst_of_its_seeds():
     assert points.failed.tolist() == [0, 4, 1, 0, 0]
     assert np.isnan(points[TTFT][1])
     assert points[TTFT].notna().sum() == 4
+
+
+def test_the_interval_of_a_share_ends_at_0_and_at_all():
+    table = sweep_table()
+    table["goodput.attainment"] = table.seed.map({0: 1.0, 1: 1.0, 2: 0.9})
+    points = points_of(table)
+    assert (points["goodput.attainment.high"] == 1.0).all()
+    assert (points["goodput.attainment.low"] < points["goodput.attainment"]).all()
+    assert (points[f"{OUTPUT}.high"] > 1.0).all()
+
+
+def test_points_that_lost_too_many_requests_are_left_out_where_the_slo_is_shaded():
+    drawing = Drawing.of(Sweep(sweep_table(unclean=lambda *_: True), "study"))
+    lost = set(np.flatnonzero(drawing.points.state == "not clean"))
+    assert lost
+    for x, left_out in ((INTERACTIVITY, True), (GOODPUT, False)):
+        chart = drawing.front("", x, METRIC, "")
+        drawn = {row for trace in chart.figure.data if trace.mode == "markers" for row in trace.customdata}
+        assert drawn == set(drawing.points.index) - (lost if left_out else set())
+        assert ("Left out" in chart.caption) == left_out
 
 
 def test_a_minority_of_saturated_seeds_does_not_make_a_point_saturated():

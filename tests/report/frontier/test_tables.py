@@ -41,16 +41,24 @@ def test_the_cheapest_configuration_comes_first():
     assert usd == sorted(usd)
 
 
-def test_saturated_unclean_and_partly_failed_points_are_never_the_best():
+def test_saturated_and_partly_failed_points_are_never_the_best():
     plain = best(sweep_table())["one, h100"][0]
 
     def at(variant, gpu, rate, seed):
         return f"{rate:g}" == plain and seed == 0
 
-    for kind in ("fails", "unclean"):
-        assert best(sweep_table(**{kind: at}))["one, h100"][0] != plain
+    assert best(sweep_table(fails=at))["one, h100"][0] != plain
     saturated = sweep_table(saturated=lambda variant, gpu, rate, seed: f"{rate:g}" == plain)
     assert best(saturated)["one, h100"][0] != plain
+
+
+def test_requests_that_were_lost_count_as_misses_and_so_do_no_more_harm_than_those():
+    table = sweep_table(unclean=lambda *_: True)
+    assert best(table) == best(sweep_table())
+    points = points_of(table)
+    rows = best_points(points, RATE, styles(points.config.nunique()), True).rows
+    assert {text(row[0]): row[1] for row in rows}["one, h100"] == "meets up to 4, misses at 8"
+    assert points.state.tolist() == ["clean" if meets else "not clean" for meets in points.meets]
 
 
 def test_seeds_are_judged_together():
