@@ -8,12 +8,12 @@ from servesim.workload.request import Request
 class Leftovers:
     """The content of one replica's free KV blocks, as far as the preempted may still want it.
 
-    It is what :class:`~servesim.engine.prefix_cache.PrefixCache` comes to where nothing is shared, at a tenth
-    of the cost. Think of the queue of free blocks as of a tape on which every block given back is written
-    behind the one before, blocks that never held anything first: it ends at ``given``, the blocks ever given
-    back, and begins at ``given`` less the blocks that are free, as many have ever been taken from the head. A
-    preempted request's full blocks are a stretch of that tape, its first block last; what is left of it is
-    what lies behind the head.
+    It is what :class:`~servesim.engine.prefix_cache.PrefixCache` comes to where nothing is shared, at a
+    fraction of the cost. Think of the queue of free blocks as of a tape on which every block given back is
+    written behind the one before, blocks that never held anything first: it ends at ``given``, the blocks
+    ever given back, and begins at ``given`` less the blocks that are free, as many have ever been taken from
+    the head. A preempted request's full blocks are a stretch of that tape, its first block last; what is left
+    of it is what lies behind the head.
 
     Blocks taken out of the middle would leave holes; but the last request preempted must be the first to be
     scheduled again, so that no stretch lies behind a hole, and the tape can be pulled together.
