@@ -17,6 +17,15 @@ from servesim.engine.static import SLICE_TOKENS
 from servesim.scenario import Scenario
 
 
+def test_runs_that_differ_in_their_traffic_alone_share_step_times() -> None:
+    first, other, elsewhere = (
+        servesim.load(*each).deployments()[0].step_time
+        for each in ((), ("workload.arrivals.rate_rps=9",), ("gpu=h200-sxm",))
+    )
+    assert first is other
+    assert first is not elsewhere
+
+
 @cache
 def scenario(kind: str = "continuous") -> Scenario:
     """Return the default scenario of a scheduler."""

@@ -51,11 +51,10 @@ def fairness(
         slo: what makes a request good.
         tenants: the tenants of the workload by name, as far as they have names.
     """
-    numbers, place, counts = np.unique(
-        records.request_table.column("tenant"), return_inverse=True, return_counts=True
-    )
-    if len(numbers) < 2:
+    tenant = records.request_table.column("tenant")
+    if not len(tenant) or np.ptp(tenant) == 0:
         return None
+    numbers, place, counts = np.unique(tenant, return_inverse=True, return_counts=True)
     rows = np.split(np.argsort(place, kind="stable"), np.cumsum(counts)[:-1])
     everybody, outcomes = Service.of(records, run), Outcomes(records, slo)
     names = [_name(int(number), tenants) for number in numbers]

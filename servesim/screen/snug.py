@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions
@@ -24,17 +24,14 @@ class Snug:
     rows: Sequence[Sequence[str]]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[Table]:
-        """Yield the widest of the tables that fits."""
-        fitting = (table for table in self._whole() if _width(table, console) <= options.max_width)
-        yield next(fitting, self._table(1, whole=False))
+        """Yield the wide table if it fits, else the narrow one."""
+        wide = self._table(2, whole=True)
+        yield wide if _width(wide, console) <= options.max_width else self._table(1, whole=False)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the least and the greatest width."""
         least = Measurement.get(console, options, self._table(1, whole=False)).minimum
-        return Measurement(least, max(_width(table, console) for table in self._whole()))
-
-    def _whole(self) -> Iterator[Table]:
-        yield from (self._table(gap, whole=True) for gap in (2, 1))
+        return Measurement(least, _width(self._table(2, whole=True), console))
 
     def _table(self, gap: int, whole: bool) -> Table:
         table = Table(

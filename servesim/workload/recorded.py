@@ -67,7 +67,7 @@ class RecordedSessions:
     ``firsts[i]`` up to ``firsts[i + 1]`` and begins at ``begins_s[i]``, or as a Poisson process of
     ``rate_rps`` has it. Prompts are ``whole``, or what is new in each: all that was said is before it.
     ``spans`` tell what whole prompts share, or else the first ones of sessions; None: nobody knows.
-    ``shares``: whether turns may find what was computed for those before them.
+    ``shares_prefixes``: whether turns may find what was computed for those before them.
     """
 
     begins_s: FloatArray
@@ -78,7 +78,7 @@ class RecordedSessions:
     offsets_s: FloatArray
     whole: bool
     spans: Spans | None
-    shares: bool
+    shares_prefixes: bool
     tenants: Tenants
     rate_rps: float | None
     requests: int | None
@@ -91,11 +91,6 @@ class RecordedSessions:
     def counted(self) -> bool:
         """Return whether it is known how many requests there are, whenever answers come."""
         return self.duration_s is None
-
-    @property
-    def shares_prefixes(self) -> bool:
-        """Return whether what one request leaves in a cache may be found by another."""
-        return self.shares
 
     @property
     def grows(self) -> bool:
@@ -176,13 +171,13 @@ class RecordedSessions:
         number, turns, spans = session.session, stop - first, self.spans
         if self.whole:
             if spans is None:
-                streams = self._streams(first, stop) if self.shares else [None] * turns
+                streams = self._streams(first, stop) if self.shares_prefixes else [None] * turns
                 return [session._replace(turn=turn, stream=own) for turn, own in enumerate(streams)]
             return [session._replace(turn=turn, prefix=own) for turn, own in enumerate(spans.of(first, stop))]
         if spans is not None:
             (prefix,) = spans.of(number, number + 1)
             session = session._replace(prefix=prefix)
-        if self.shares:
+        if self.shares_prefixes:
             spanned = 0 if spans is None else int(spans.keys.max(initial=-1)) + 1
             session = session._replace(stream=spanned + number)
         return [session._replace(turn=turn) for turn in range(turns)]

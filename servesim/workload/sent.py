@@ -39,7 +39,7 @@ def as_sent(trace: Trace, sent: Sent, block_tokens: int) -> Recording | None:
     known = trace.recording.blocks if trace.prefix_sharing else None
     if trace.recorded is None or trace.recorded.whole:
         return sent.recording(known and known.taken(rows))
-    if not trace.recorded.shares:
+    if not trace.recorded.shares_prefixes:
         return sent.recording()
     return sent.recording(blocks_of_turns(sent.session, sent.input_tokens, block_tokens))
 

@@ -175,7 +175,7 @@ class Trace:
             offsets_s=followed.offsets_s * (0.0 if self.at_once else 1 / self.rate_scale),
             whole=followed.whole,
             spans=followed.spans if self.prefix_sharing else None,
-            shares=self.prefix_sharing,
+            shares_prefixes=self.prefix_sharing,
             tenants=self.tenants,
             rate_rps=self.rate_rps and self.rate_rps * self.rate_scale,
             requests=self.requests,

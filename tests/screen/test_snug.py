@@ -12,7 +12,7 @@ from servesim.screen.snug import Snug
 ROWS = [["TTFT (ms)", "10,290,234", "1,000,000"], ["ITL (ms)", "7", "12.3"]]
 
 
-@pytest.mark.parametrize("width", [12, 20, 36, 40, 80])
+@pytest.mark.parametrize("width", [12, 20, 32, 36, 40, 80])
 def test_no_figure_is_cut_however_narrow(width: int) -> None:
     grid = Table.grid()
     grid.add_row(Snug(["", "sent\nout", "n"], ROWS))
@@ -23,3 +23,4 @@ def test_no_figure_is_cut_however_narrow(width: int) -> None:
     letters = sorted("".join(printed.split()))
     assert letters == sorted("".join("".join(row) for row in [["sent", "out", "n"], *ROWS]).replace(" ", ""))
     assert ("10,290,234  1,000,000" in printed) == (width >= 36)
+    assert ("10,290,234 1,000,000" in printed) == (width == 32)
